@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 INDENT = "    "
+STRING_READERS = {False: "string_readers", True: "nullable_string_readers"}
+"""Functions of kraft_wire.protocol.fast_read."""
 
 
 @dataclass
@@ -18,6 +20,9 @@ class Module:
     """struct codes that need a prebuilt unpack_from."""
     writers: set[str] = field(default_factory=set)
     """struct codes that need a prebuilt pack."""
+    string_readers: set[tuple[str, bool]] = field(default_factory=set)
+    """struct codes that are read together with the compact string before them; whether it may be null."""
+    row_readers: set[str] = field(default_factory=set)
     array_readers: set[str] = field(default_factory=set)
     array_writers: set[str] = field(default_factory=set)
     read_helpers: set[str] = field(default_factory=set)
@@ -34,6 +39,14 @@ class Module:
     def writer(self, codes: str) -> str:
         self.writers.add(codes)
         return "_write_" + struct_name(codes)
+
+    def string_reader(self, codes: str, *, nullable: bool) -> str:
+        self.string_readers.add((codes, nullable))
+        return _string_reader_name(codes, nullable)
+
+    def row_reader(self, codes: str) -> str:
+        self.row_readers.add(codes)
+        return "_read_rows_" + struct_name(codes)
 
     def array_reader(self, code: str) -> str:
         self.array_readers.add(code)
@@ -55,6 +68,11 @@ class Module:
         self.defaults.add(struct)
         return f"_DEFAULT_{struct}"
 
+    def makers(self) -> set[str]:
+        """Names from kraft_wire.protocol.fast_read that the definitions need."""
+        makers = {STRING_READERS[nullable] for _, nullable in self.string_readers}
+        return makers | ({"array_readers"} if self.array_readers else set())
+
     def definitions(self) -> list[str]:
         """The module-level constants, in a fixed order."""
         lines = [
@@ -69,6 +87,13 @@ class Module:
             for code in sorted(self.array_readers)
         ]
         lines += [
+            f'{_string_reader_name(codes, nullable)} = {STRING_READERS[nullable]}("{codes}")'
+            for codes, nullable in sorted(self.string_readers)
+        ]
+        lines += [
+            f'_read_rows_{struct_name(codes)} = row_reader("{codes}")' for codes in sorted(self.row_readers)
+        ]
+        lines += [
             f'_write_array_{struct_name(code)} = array_writers("{code}")'
             for code in sorted(self.array_writers)
         ]
@@ -77,7 +102,12 @@ class Module:
 
 def struct_name(codes: str) -> str:
     """A struct format as part of an identifier."""
-    return codes.replace("?", "t")
+    return codes.replace("?", "t").replace("*", "n").replace(" ", "_")
+
+
+def _string_reader_name(codes: str, nullable: bool) -> str:
+    parts = ["_read", "nullable" if nullable else "", "string", struct_name(codes)]
+    return "_".join(part for part in parts if part)
 
 
 class Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.code import INDENT, Module
 from codegen.docstring import docstring
-from codegen.emit_decode import emit_decode
+from codegen.emit_decode import FROM, LOOPING, WHOLE, emit_decode
 from codegen.emit_encode import emit_encode
 from codegen.fingerprint import fingerprint
 from codegen.fold import fold_lines
@@ -37,9 +37,7 @@ def _methods(plan: MessagePlan, module: Module) -> str:
         return ""
     # Calls weigh on small messages only; those get bodies of their own where one method would call another.
     small = not has_loop(plan)
-    groups = [emit_decode(plan, module, whole=False)]
-    if small:
-        groups.insert(0, emit_decode(plan, module, whole=True))
+    groups = [emit_decode(plan, module, kind) for kind in ((WHOLE, FROM) if small else (LOOPING,))]
     groups.append(emit_encode(plan, module, whole=small))
     return "".join(
         "\n" + "".join(f"{INDENT}{line}\n" if line else "\n" for line in group) for group in groups
@@ -65,11 +63,12 @@ def _header(plan: MessagePlan, source: str, module: Module) -> str:
     varints = sorted({"uvarint"} & write_helpers)
     schema = ["Field"] + ["Structure"] * (len(plan.structs) > 1)
     schema += ["UnknownTags"] * any(struct.can_be_flexible for struct in plan.structs)
-    read_helpers = module.read_helpers | ({"array_readers"} if module.array_readers else set())
+    read_helpers = module.read_helpers | module.makers()
     write_helpers |= {"array_writers"} if module.array_writers else set()
     coded = not plan.message.versions.empty
     imports = {
         "fast_read": sorted(read_helpers),
+        "fast_rows": ["row_reader"] if module.row_readers else [],
         "fast_write": sorted(write_helpers - {"uvarint"}),
         "fault": ["DECODE_FAULTS", "ENCODE_FAULTS"] if coded else [],
         "message": ["Message"] + (["decode_message_carefully", "encode_message_carefully"] if coded else []),

@@ -1,11 +1,7 @@
 """The decoder of one message: straight lines, a branch only where versions differ in what is present.
 
-Neighbouring fields of fixed size are read by one prebuilt ``unpack_from``, together with the first byte of a
-size that follows. Anything unusual becomes a Fault, and the careful decoder takes over.
-
-Inside a function the position is ``pos`` plus an offset that is known here, so that most reads need no
-arithmetic. No read moves backwards, and slices don't raise: it is enough that the last read of all does, or
-is checked.
+Anything unusual becomes a Fault, and the careful decoder takes over. No read moves backwards, and slices
+don't raise: it is enough that the last read of all does, or is checked.
 """
 
 from __future__ import annotations
@@ -14,134 +10,104 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from codegen.code import Function, Module
-from codegen.layout import ALWAYS, CODE_SIZES, STRUCT_CODES, Interval, intervals, mandatory_runs
-from codegen.model import INTEGER_RANGES
+from codegen.emit_cursor import Cursor
+from codegen.layout import (
+    ALWAYS,
+    CODE_SIZES,
+    NUMBERS,
+    STRUCT_CODES,
+    Interval,
+    RowLayout,
+    intervals,
+    mandatory_runs,
+    row_layout,
+)
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import Versions
 
-NUMBERS = (*INTEGER_RANGES, "float64", "bool")
-RESERVED = (
-    "cls",
-    "data",
-    "version",
-    "pos",
-    "end",
-    "size",
-    "tag",
-    "tags",
-    "start",
-    "rounds",
-    "struct",
-    "msgspec",
-)
-"""Names of locals and modules that fields must not take. Those of sizes and tags are used up at once."""
+WHOLE, FROM, LOOPING = "whole", "from", "looping"
+"""Kinds of decoders: ``decode`` and ``decode_from`` of a small message; ``decode`` of any other, which can do
+the work of ``decode_from`` too."""
+LOCALS = ("cls", "data", "version", "pos", "ends", "start", "end", "columns", "message")
+RESERVED = (*LOCALS, "struct", "msgspec")
+"""Names of locals and modules that fields must not take; ``end`` and ``columns`` are used up at once."""
+FEW_ROWS = 4
+"""Up to this compact size, an array's elements are read one by one."""
 
 
-def emit_decode(plan: MessagePlan, module: Module, *, whole: bool) -> list[str]:
-    """``decode_from``, or ``decode`` with a body of its own where ``whole``."""
+def emit_decode(plan: MessagePlan, module: Module, kind: str) -> list[str]:
+    """One method that decodes every version."""
     function = Function(module, RESERVED)
-    name = plan.message.name
-    if whole:
-        signature = f"def decode(cls, data: bytes, version: int) -> {name}"
-        fallback = "return decode_message_carefully(cls, data, version, 0)[0]"
-    else:
-        signature = f"def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[{name}, int]"
-        fallback = "return decode_message_carefully(cls, data, version, start)"
     function.add("@classmethod")
-    with function.block(signature):
-        if not whole:
+    with function.block(_signature(plan.message.name, kind)):
+        if kind != WHOLE:
             function.add("start = pos")
         with function.block("try"):
             for interval in intervals(plan):
                 with function.block(f"if {interval.test}"):
-                    _Decoder(plan, function, interval, whole=whole).message()
+                    _Decoder(plan, function, interval, kind).message()
         with function.block("except DECODE_FAULTS"):
             pass
-        function.add(fallback)
+        _fall_back(function, kind)
+    if kind == LOOPING:
+        _emit_decode_from(function, plan.message.name)
     return function.lines
 
 
-class _Decoder:
-    def __init__(self, plan: MessagePlan, function: Function, interval: Interval, *, whole: bool) -> None:
+def _signature(name: str, kind: str) -> str:
+    if kind == WHOLE:
+        return f"def decode(cls, data: bytes, version: int) -> {name}"
+    if kind == FROM:
+        return f"def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[{name}, int]"
+    positions = "pos: int = 0, ends: list[int] | None = None"
+    return f"def decode(cls, data: bytes, version: int, {positions}) -> {name}"
+
+
+def _fall_back(function: Function, kind: str) -> None:
+    if kind == WHOLE:
+        function.add("return decode_message_carefully(cls, data, version, 0)[0]")
+    elif kind == FROM:
+        function.add("return decode_message_carefully(cls, data, version, start)")
+    else:
+        function.add("message, pos = decode_message_carefully(cls, data, version, start)")
+        _return_message(function, "pos")
+
+
+def _emit_decode_from(function: Function, name: str) -> None:
+    function.add("")
+    function.add("@classmethod")
+    with function.block(_signature(name, FROM)):
+        function.add("ends: list[int] = []")
+        function.add("return cls.decode(data, version, pos, ends), ends[0]")
+
+
+def _return_message(function: Function, end: str) -> None:
+    with function.block("if ends is not None"):
+        function.add(f"ends.append({end})")
+    function.add("return message")
+
+
+class _Decoder(Cursor):
+    def __init__(self, plan: MessagePlan, function: Function, interval: Interval, kind: str) -> None:
+        super().__init__(function, "" if kind == WHOLE else "pos")
         self.plan = plan
-        self.out = function
-        self.module = function.module
         self.interval = interval
-        self.whole = whole
-        # The position is this local, or 0 while it is "", plus the offset.
-        self.base = "" if whole else "pos"
-        self.offset = 0
-        # Struct codes and locals that the next unpack_from will fill.
-        self.run: list[tuple[str, str]] = []
-        # Whether the end of the data would have been noticed up to here.
-        self.checked = True
+        self.kind = kind
 
     def message(self) -> None:
         value = self.structure(self.plan.struct(self.plan.message.name))
-        result = value if self.whole else f"{value}, {self.at()}"
         if self.checked:
-            self.out.add(f"return {result}")
-        else:
-            with self.out.block(f"if {self.at()} <= len(data)"):
-                self.out.add(f"return {result}")
-
-    def helper(self, name: str) -> str:
-        return self.module.read_helper(name)
-
-    # The position.
-
-    def at(self, distance: int = 0) -> str:
-        """The position, or one so many bytes later, as an expression."""
-        offset = self.offset + distance
-        if not self.base:
-            return str(offset)
-        return f"{self.base} + {offset}" if offset else self.base
-
-    def settle(self) -> None:
-        """Make ``pos`` itself the position, before control flow parts."""
-        self.close_run()
-        if not self.base:
-            self.out.add(f"pos = {self.offset}")
-        elif self.offset:
-            self.out.add(f"pos += {self.offset}")
-        self.moved()
-
-    def advance(self, distance: str, more: int = 0) -> None:
-        """In one of several branches: move ``pos`` by the offset, by ``distance`` and by ``more``."""
-        constant = self.offset + more
-        if not distance:
-            distance = str(constant)
-        elif constant:
-            distance += f" + {constant}" if constant > 0 else f" - {-constant}"
-        self.out.add(f"pos {'+=' if self.base else '='} {distance}")
-
-    def moved(self) -> None:
-        """Code just added has set ``pos``."""
-        self.base, self.offset = "pos", 0
-
-    # Runs of fixed size.
-
-    def fixed(self, code: str, name: str) -> None:
-        self.run.append((code, name))
-
-    def close_run(self) -> None:
-        if not self.run:
+            self.result(value)
             return
-        codes = "".join(code for code, _ in self.run)
-        names = [name for _, name in self.run]
-        if codes in ("B", "?"):
-            self.out.add(f"{names[0]} = data[{self.at()}]" + (" != 0" if codes == "?" else ""))
-        else:
-            comma = "," if len(names) == 1 else ""
-            self.out.add(f"{', '.join(names)}{comma} = {self.module.reader(codes)}(data, {self.at()})")
-        self.checked = True
-        self.offset += sum(CODE_SIZES[code] for code, _ in self.run)
-        self.run = []
+        with self.out.block(f"if {self.at()} <= len(data)"):
+            self.result(value)
 
-    def size(self, code: str) -> None:
-        """Read a size, or the first byte of a compact one, into ``size``."""
-        self.fixed(code, "size")
-        self.close_run()
+    def result(self, value: str) -> None:
+        if self.kind == LOOPING:
+            self.out.add(f"message = {value}")
+            _return_message(self.out, self.at())
+        else:
+            self.out.add(f"return {value}" if self.kind == WHOLE else f"return {value}, {self.at()}")
 
     # Structs.
 
@@ -175,9 +141,9 @@ class _Decoder:
         self.checked = self.checked and checked
         values |= names
 
-    def assign(self, fields: list[FieldPlan], names: dict[str, str]) -> None:
+    def assign(self, fields: list[FieldPlan], names: dict[str, str], *, tagged: bool = False) -> None:
         """Read fields into locals that exist, and settle."""
-        values = {field.name: self.value(field, names[field.name]) for field in fields}
+        values = {field.name: self.value(field, names[field.name], tagged=tagged) for field in fields}
         self.settle()
         for field in fields:
             if values[field.name] != names[field.name]:
@@ -215,10 +181,16 @@ class _Decoder:
         if field.type.fixed_size is not None:
             name = name or self.out.name(field.name)
             self.fixed(STRUCT_CODES[field.type.base], name)
-            return f"{self.helper('as_uuid')}(Uuid, {name})" if field.type.base == "uuid" else name
-        if field.type.base == "string":
-            return self.string(field, name, null)
-        return self.binary(field, name, null)
+            return self.made(field, name)
+        if field.type.base != "string":
+            return self.binary(field, name, null)
+        if self.interval.is_compact(field):
+            return self.compact_string(field, name, null)
+        return self.plain_string(field, name, null)
+
+    def made(self, field: FieldPlan, name: str) -> str:
+        """The value of a field of fixed size, from what was unpacked."""
+        return f"{self.helper('UUIDS')}[{name}]" if field.type.base == "uuid" else name
 
     def null_condition(self, field: FieldPlan, *, tagged: bool) -> str | None:
         """When null is allowed: ALWAYS, a test, or None for never."""
@@ -228,25 +200,35 @@ class _Decoder:
             return None
         return ALWAYS if nullable == here else self.interval.condition(nullable)
 
-    def string(self, field: FieldPlan, name: str, null: str | None) -> str:
-        compact = self.interval.is_compact(field)
-        self.size("B" if compact else "h")
+    def size(self, field: FieldPlan, code: str) -> str:
+        """Read a size, or the first byte of a compact one; returns its local."""
+        size = self.out.name(f"{field.name}_size")
+        self.fixed(code, size)
+        self.close_run()
+        return size
+
+    def compact_string(self, field: FieldPlan, name: str, null: str | None) -> str:
+        size = self.size(field, "B")
+        raw = self.out.name(f"{field.name}_raw" if name else field.name)
+        if null:
+            self.refuse(f"if {size} == 0 and not ({null})")
+        self.string(raw, size, nullable=null is not None)
+        return f"{raw}.decode()" if null is None else f"{raw}.decode() if {size} else None"
+
+    def plain_string(self, field: FieldPlan, name: str, null: str | None) -> str:
+        size = self.size(field, "h")
         if not name:
             name = self.out.name(field.name) if null is None else self.declared(field)
         start = self.at()
-        with self.out.block("if 0 < size < 128" if compact else "if size >= 0"):
-            self.out.add(f"end = {self.at(-1) if compact else start} + size")
+        with self.out.block(f"if {size} >= 0"):
+            self.out.add(f"end = {start} + {size}")
             self.out.add(f"{name} = data[{start}:end].decode()")
             self.out.add("pos = end")
         if null is not None:
-            test = " and ".join(part for part in ("size == 0" if compact else "", null) if part)
-            with self.out.block(f"elif {test}" if test else "else"):
+            with self.out.block(f"elif {null}" if null else "else"):
                 self.out.add(f"{name} = None")
                 self.settle()
-        if compact:
-            with self.out.block("else"):
-                self.out.add(f"{name}, pos = {self.helper('long_string')}(data, {start}, size)")
-        elif null != ALWAYS:
+        if null != ALWAYS:
             self.refuse("else")
         self.moved()
         self.checked = False
@@ -254,14 +236,13 @@ class _Decoder:
 
     def binary(self, field: FieldPlan, name: str, null: str | None) -> str:
         compact = self.interval.is_compact(field)
-        self.size("B" if compact else "i")
+        size = self.size(field, "B" if compact else "i")
         self.settle()
         name = name or self.declared(field)
         if compact:
-            with self.out.block("if size > 127"):
-                self.out.add(f"size, pos = {self.helper('long_size')}(data, pos, size)")
-        with self.out.block("if size > 0" if compact else "if size >= 0"):
-            self.out.add("end = pos + size - 1" if compact else "end = pos + size")
+            self.long_size(size)
+        with self.out.block(f"if {size} > 0" if compact else f"if {size} >= 0"):
+            self.out.add(f"end = pos + {size}" + (" - 1" if compact else ""))
             self.out.add(f"{name} = data[pos:end]")
             self.out.add("pos = end")
         if null is not None:
@@ -272,6 +253,17 @@ class _Decoder:
         self.checked = False
         return name
 
+    def long_size(self, size: str) -> None:
+        """The second and third byte of a compact size in line, as long values are usual; more are not."""
+        with self.out.block(f"if {size} > 127"):
+            self.out.add(f"{size} += (data[pos] - 1) << 7")
+            self.out.add("pos += 1")
+            with self.out.block(f"if {size} > 16383"):
+                self.out.add(f"{size} += (data[pos] - 1) << 14")
+                self.out.add("pos += 1")
+                with self.out.block(f"if {size} > 2097151"):
+                    self.out.add(f"{size}, pos = {self.helper('long_size')}(data, pos - 2, data[pos - 3])")
+
     def refuse(self, test: str) -> None:
         with self.out.block(test):
             self.out.add(f"{self.helper('refuse')}()")
@@ -280,79 +272,102 @@ class _Decoder:
 
     def array(self, field: FieldPlan, name: str, null: str | None) -> str:
         compact = self.interval.is_compact(field)
-        self.size("B" if compact else "i")
+        size = self.size(field, "B" if compact else "i")
         if compact and null is None and field.type.base in NUMBERS:
             name = name or self.declared(field)
-            self.compact_numbers(name, STRUCT_CODES[field.type.base])
+            self.compact_numbers(name, size, STRUCT_CODES[field.type.base])
             return name
         self.settle()
         name = name or self.declared(field)
         if null is None:
-            self.array_body(field, name, compact=compact)
+            self.array_body(field, name, size, compact=compact)
             return name
-        is_null = "size == 0" if compact else "size < 0"
+        is_null = f"{size} == 0" if compact else f"{size} < 0"
         with self.out.block(f"if {is_null}" + (f" and {null}" if null else "")):
             self.out.add(f"{name} = None")
         with self.out.block("else"):
-            self.array_body(field, name, compact=compact)
+            self.array_body(field, name, size, compact=compact)
         return name
 
-    def array_body(self, field: FieldPlan, name: str, *, compact: bool) -> None:
+    def array_body(self, field: FieldPlan, name: str, size: str, *, compact: bool) -> None:
         if field.type.is_struct:
-            self.struct_array(field, name, compact=compact)
+            self.struct_array(field, name, size, compact=compact)
             return
         prefix = "read_compact_" if compact else "read_"
         if field.type.base == "uuid":
-            self.some(name, f"{self.helper(prefix + 'uuids')}(data, pos, size)", compact=compact)
+            self.some(name, size, f"{self.helper(prefix + 'uuids')}(data, pos, {size})", compact=compact)
         elif field.type.base in ("string", "bytes"):
             strings = "strings" if field.type.base == "string" else "byte_strings"
-            self.some(name, f"{self.helper(prefix + strings)}(data, pos, size)", compact=compact)
+            self.some(name, size, f"{self.helper(prefix + strings)}(data, pos, {size})", compact=compact)
             self.checked = False
         elif compact:
-            self.compact_numbers(name, STRUCT_CODES[field.type.base])
+            self.compact_numbers(name, size, STRUCT_CODES[field.type.base])
         else:
             code = STRUCT_CODES[field.type.base]
-            self.out.add(f'{name}, pos = {self.helper("read_numbers")}(data, pos, size, "{code}")')
+            self.out.add(f'{name}, pos = {self.helper("read_numbers")}(data, pos, {size}, "{code}")')
 
-    def some(self, name: str, read: str, *, compact: bool) -> None:
+    def some(self, name: str, size: str, read: str, *, compact: bool) -> None:
         """Call ``read`` where the array is not empty, which costs much less than the call."""
-        with self.out.block("if size == 1" if compact else "if size == 0"):
+        with self.out.block(f"if {size} == 1" if compact else f"if {size} == 0"):
             self.out.add(f"{name} = ()")
         with self.out.block("else"):
             self.out.add(f"{name}, pos = {read}")
 
-    def compact_numbers(self, name: str, code: str) -> None:
+    def compact_numbers(self, name: str, size: str, code: str) -> None:
         width = CODE_SIZES[code]
         start = self.at()
         # Empty arrays are common, and nothing is cheaper.
-        with self.out.block("if size == 1"):
+        with self.out.block(f"if {size} == 1"):
             self.out.add(f"{name} = ()")
-            self.advance("")
-        with self.out.block(f"elif 0 < size < {self.helper('SHORT')}"):
-            self.out.add(f"{name} = {self.module.array_reader(code)}[size](data, {start})")
-            self.advance("size" if width == 1 else f"{width} * size", -width)
+            if self.offset or not self.base:
+                self.advance("")
+        with self.out.block(f"elif 0 < {size} < {self.helper('SHORT')}"):
+            self.out.add(f"{name} = {self.module.array_reader(code)}[{size}](data, {start})")
+            self.advance(size if width == 1 else f"{width} * {size}", -width)
         with self.out.block("else"):
-            self.out.add(f'{name}, pos = {self.helper("long_array")}(data, {start}, size, "{code}")')
+            self.out.add(f'{name}, pos = {self.helper("long_array")}(data, {start}, {size}, "{code}")')
         self.moved()
 
-    def struct_array(self, field: FieldPlan, name: str, *, compact: bool) -> None:
+    def struct_array(self, field: FieldPlan, name: str, size: str, *, compact: bool) -> None:
         self.out.add(f"{name} = []")
+        struct = self.plan.struct(field.type.struct)
         if not compact:
-            self.out.add(f"rounds = range({self.helper('check_count')}(data, pos, size))")
-            self.struct_loop(field, name)
+            with self.out.block(f"for _ in range({self.helper('check_count')}(data, pos, {size}))"):
+                self.element(struct, name)
             return
-        with self.out.block("if size != 1"):
-            with self.out.block("if 0 < size < 128"):
-                self.out.add(f"rounds = {self.helper('ROUNDS')}[size]")
-            with self.out.block("else"):
-                self.out.add(f"rounds, pos = {self.helper('long_rounds')}(data, pos, size)")
-            self.struct_loop(field, name)
+        with self.out.block(f"if {size} != 1"):
+            with self.out.block(f"if not 0 < {size} < 128"):
+                self.out.add(f"{size}, pos = {self.helper('long_count')}(data, pos, {size})")
+            self.rows(struct, name, size)
+            with self.out.block(f"while {size} > 1"):
+                self.out.add(f"{size} -= 1")
+                self.element(struct, name)
 
-    def struct_loop(self, field: FieldPlan, name: str) -> None:
-        with self.out.block("for _ in rounds"):
-            value = self.structure(self.plan.struct(field.type.struct))
-            self.settle()
-            self.out.add(f"{name}.append({value})")
+    def element(self, struct: StructPlan, name: str) -> None:
+        value = self.structure(struct)
+        self.settle()
+        self.out.add(f"{name}.append({value})")
+
+    def rows(self, struct: StructPlan, name: str, size: str) -> None:
+        """Elements that have one shape are read all at once."""
+        layout = row_layout(struct, self.interval)
+        if layout is None:
+            return
+        with self.out.block(f"if {size} > {FEW_ROWS}"):
+            self.out.add(f"columns, {size}, pos = {self.module.row_reader(layout.codes)}(data, pos, {size})")
+            self.out.add(f"{name} = {self.made_of_columns(struct, layout)}")
+
+    def made_of_columns(self, struct: StructPlan, layout: RowLayout) -> str:
+        """The structs as a list, from an iterable for each of the fields on the wire."""
+        if layout.straight:
+            return f"list(map({struct.name}, *columns))"
+        on_wire = {field.name for field in layout.fields}
+        values = [
+            self.made(field, field.name) if field.name in on_wire else self.default(field)
+            for field in struct.fields
+        ]
+        names = ", ".join(field.name for field in layout.fields) + "," * (len(on_wire) == 1)
+        return f"[{struct.name}({', '.join(values)}) for {names} in zip(*columns)]"
 
     # Single structs.
 
@@ -363,13 +378,13 @@ class _Decoder:
             name = name or self.out.name(field.name)
             self.out.add(f"{name} = {value}")
             return name
-        self.size("B")
+        size = self.size(field, "B")
         self.settle()
         name = name or self.declared(field)
         if tagged:
             # Null is 0 here; what is above 127 may be negative, and is for the careful codec.
-            self.refuse("if size > 127")
-        with self.out.block("if size == 0" if tagged else "if size > 127"):
+            self.refuse(f"if {size} > 127")
+        with self.out.block(f"if {size} == 0" if tagged else f"if {size} > 127"):
             self.out.add(f"{name} = None")
         checked = self.checked
         with self.out.block("else"):
@@ -383,12 +398,13 @@ class _Decoder:
 
     def tag_section(self, struct: StructPlan, values: dict[str, str]) -> str:
         """Read the tag section, known fields into ``values``; returns the name of the unknown ones."""
-        self.fixed("B", "tags")
+        tags = self.out.name("tags")
+        self.fixed("B", tags)
         self.close_run()
         unknown = self.out.name("unknown")
-        known = [field for field in struct.fields if field.tag >= 0]
+        known = sorted((field for field in struct.fields if field.tag >= 0), key=lambda field: field.tag)
         if not known:
-            self.only_unknown_tags(unknown, last=struct.name == self.plan.message.name)
+            self.only_unknown_tags(tags, unknown, last=struct.name == self.plan.message.name)
             return unknown
         self.settle()
         names = {}
@@ -398,58 +414,44 @@ class _Decoder:
                 self.out.add(f"{names[field.name]} = {values[field.name]}")
         self.out.add(f"{unknown}: UnknownTags = ()")
         checked = self.checked
-        with self.out.block("if tags"):
-            self.tag_loop(known, names, unknown)
+        with self.out.block(f"if {tags}"):
+            self.known_tags(known, names, tags)
+            with self.out.block(f"if {tags}"):
+                read = f"{self.helper('read_unknown_tags')}(data, pos, {tags}, {len(known)})"
+                self.out.add(f"{unknown}, pos = {read}")
         self.checked = self.checked and checked
         values |= names
         return unknown
 
-    def only_unknown_tags(self, unknown: str, *, last: bool) -> None:
+    def only_unknown_tags(self, tags: str, unknown: str, *, last: bool) -> None:
         read = self.helper("read_unknown_tags")
         if not self.base and not last:
             self.settle()
         self.out.add(f"{unknown}: UnknownTags = ()")
-        with self.out.block("if tags"):
+        with self.out.block(f"if {tags}"):
             if not self.base:
-                self.out.add(f"{unknown} = {read}(data, {self.at()}, tags)[0]")
+                self.out.add(f"{unknown} = {read}(data, {self.at()}, {tags})[0]")
                 return
-            self.out.add(f"{unknown}, pos = {read}(data, {self.at()}, tags)")
+            self.out.add(f"{unknown}, pos = {read}(data, {self.at()}, {tags})")
             if self.offset:
                 # What follows counts from where pos would have been.
                 self.out.add(f"pos -= {self.offset}")
 
-    def tag_loop(self, known: list[FieldPlan], names: dict[str, str], unknown: str) -> None:
-        others = self.out.name("others")
-        with self.out.block("if tags > 127"):
-            self.out.add(f"tags, pos = {self.helper('check_tag_count')}(data, pos, tags)")
-        self.out.add(f"{others}: list[tuple[int, bytes]] | None = None")
-        with self.out.block("for _ in range(tags)"):
-            self.out.add("tag, size = data[pos], data[pos + 1]")
-            self.out.add("pos += 2")
-            with self.out.block("if tag > 127 or size > 127"):
-                self.out.add(f"tag, size, pos = {self.helper('long_tag')}(data, pos - 2)")
-            word = "if"
-            for field in known:
-                versions = self.interval.tagged(field)
-                if versions.empty:
-                    continue
-                condition = self.interval.condition(versions)
-                test = f"tag == {field.tag}" + (f" and {condition}" if condition else "")
-                with self.out.block(f"{word} {test}"), self.within(versions):
-                    name = names[field.name]
-                    value = self.value(field, name, tagged=True)
-                    self.settle()
-                    if value != name:
-                        self.out.add(f"{name} = {value}")
-                word = "elif"
-            # A known tag has no place at the other versions.
-            self.refuse(f"{word} tag < {len(known)}")
-            with self.out.block("else"):
-                with self.out.block(f"if {others} is None"):
-                    self.out.add(f"{others} = []")
-                self.out.add("end = pos + size")
-                self.out.add(f"{others}.append((tag, data[pos:end]))")
-                self.out.add("pos = end")
-        with self.out.block(f"if {others}"):
-            self.out.add(f"{unknown} = tuple({others})")
-        self.checked = False
+    def known_tags(self, known: list[FieldPlan], names: dict[str, str], tags: str) -> None:
+        """Known fields in their order; the careful decoder reads them in any other, and more than 127."""
+        self.refuse(f"if {tags} > 127")
+        others = ""
+        for field in known:
+            versions = self.interval.tagged(field)
+            if versions.empty:
+                continue
+            condition = self.interval.condition(versions)
+            tests = [part for part in (condition, others, f"data[pos] == {field.tag}") if part]
+            with self.out.block(f"if {' and '.join(tests)}"), self.within(versions):
+                # The size of a known field is redundant; Java does not look at it either.
+                with self.out.block("if data[pos + 1] > 127"):
+                    self.out.add(f"pos = {self.helper('skip_long_size')}(data, pos)")
+                self.offset = 2
+                self.assign([field], names, tagged=True)
+                self.out.add(f"{tags} -= 1")
+            others = tags

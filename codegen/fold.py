@@ -41,15 +41,32 @@ def _fold_test(indent: str, text: str) -> list[str]:
 
 
 def _fold_bracket(indent: str, text: str) -> list[str]:
-    """Fold inside the first bracket that holds several things, or a choice."""
+    """Fold inside the first bracket that holds several things, a choice or a loop."""
     for start, end in _brackets(text):
-        parts = _split(text[start + 1 : end], ", ")
+        made, *loop = _split(text[start + 1 : end], " for ")
+        if loop:
+            body = [*fold(indent + INDENT + made), *_fold_loop(indent + INDENT, loop[0])]
+            return [indent + text[: start + 1], *body, indent + text[end:]]
+        parts = _split(made, ", ")
         one = len(parts) == 1
         if not one or len(_split(parts[0], " if ")) == 2:
             rows = [indent + INDENT + parts[0]] if one else _filled(indent + INDENT, parts)
             body = [line for row in rows for line in _fold_part(row, always=one)]
             return [indent + text[: start + 1], *body, indent + text[end:]]
     return [indent + text]
+
+
+def _fold_loop(indent: str, loop: str) -> list[str]:
+    """What follows the ``for`` of a comprehension."""
+    line = f"{indent}for {loop}"
+    names, _, iterated = loop.partition(" in ")
+    if len(line) <= LIMIT:
+        return [line]
+    return [
+        f"{indent}for (",
+        *_filled(indent + INDENT, names.rstrip(",").split(", ")),
+        f"{indent}) in {iterated}",
+    ]
 
 
 def _fold_part(line: str, *, always: bool) -> list[str]:

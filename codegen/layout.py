@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codegen.model import FIXED_SIZES
+from codegen.model import FIXED_SIZES, INTEGER_RANGES
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import NONE, Versions
 
@@ -21,6 +21,7 @@ STRUCT_CODES = {
     "uuid": "16s",
 }
 CODE_SIZES = {code: FIXED_SIZES[base] for base, code in STRUCT_CODES.items()} | {"B": 1}
+NUMBERS = (*INTEGER_RANGES, "float64", "bool")
 ALWAYS = ""
 """The condition that needs no test."""
 
@@ -138,3 +139,36 @@ def has_loop(plan: MessagePlan) -> bool:
     return any(
         field.type.is_struct and field.type.is_array for struct in plan.structs for field in struct.fields
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """An element of an array where it holds nothing but numbers, ids and arrays of numbers."""
+
+    codes: str
+    """A struct code for each field, "i*" for an array of "i"."""
+    fields: tuple[FieldPlan, ...]
+    """Those that are on the wire."""
+    straight: bool
+    """Whether the values are those of the struct's first fields as they are."""
+
+
+def row_layout(struct: StructPlan, interval: Interval) -> RowLayout | None:
+    """A struct's layout in an array, if it is of that kind and always has a tag section."""
+    present = [field for field in struct.fields if not interval.mandatory(field).empty]
+    if not interval.flexible or not present:
+        return None
+    if not all(_is_in_every_row(field, interval) for field in present):
+        return None
+    codes = [STRUCT_CODES[field.type.base] + "*" * field.type.is_array for field in present]
+    straight = present == list(struct.fields[: len(present)])
+    straight = straight and all(field.type.base != "uuid" for field in present)
+    return RowLayout(" ".join(codes), tuple(present), straight)
+
+
+def _is_in_every_row(field: FieldPlan, interval: Interval) -> bool:
+    if interval.mandatory(field) != interval.versions:
+        return False
+    if not field.type.is_array:
+        return field.type.fixed_size is not None
+    return field.type.base in NUMBERS and not field.is_nullable and interval.is_compact(field)

@@ -14,16 +14,15 @@ from typing import Any, Final, NoReturn
 
 from kraft_wire.protocol.fault import Fault
 from kraft_wire.protocol.schema import MAX_ARRAY_LENGTH, MAX_STRING_BYTES, MAX_TAGGED_FIELDS, UnknownTags
-from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.uuid import SIZE_BYTES, Uuid
 from kraft_wire.protocol.varint import read_uvarint
 
 SHORT: Final = 18
 """Arrays of numbers whose compact size is below this have prebuilt readers."""
+MOST_UUIDS: Final = 8192
+"""So many ids are remembered."""
 
-ReadArray = Callable[[bytes, int], tuple[Any, ...]]
-
-as_uuid: Final[Callable[[type[Uuid], bytes], Uuid]] = bytes.__new__
-"""An id from bytes that are known to be 16."""
+Read = Callable[[bytes, int], tuple[Any, ...]]
 
 
 def refuse(*_: object) -> NoReturn:
@@ -31,13 +30,60 @@ def refuse(*_: object) -> NoReturn:
     raise Fault
 
 
+class _Uuids(dict[bytes, Uuid]):
+    """Ids by their bytes: a cluster has few and repeats them, and making one costs more than finding it."""
+
+    def __missing__(self, raw: bytes) -> Uuid:
+        if len(raw) != SIZE_BYTES:
+            raise Fault
+        if len(self) >= MOST_UUIDS:
+            self.clear()
+        made = Uuid(raw)
+        self[made] = made
+        return made
+
+
+UUIDS: Final = _Uuids()
+
+
 @cache
-def array_readers(code: str) -> tuple[ReadArray, ...]:
+def array_readers(code: str) -> tuple[Read, ...]:
     """By compact size, how to unpack an array of the struct code's numbers."""
     return (refuse, *(struct.Struct(">" + count * code).unpack_from for count in range(SHORT - 1)))
 
 
-_READ_IDS: Final = array_readers("16s")
+_READ_UUIDS: Final = array_readers("16s")
+_uuid: Final = UUIDS.__getitem__
+
+
+@cache
+def string_readers(codes: str) -> list[Read]:
+    """By compact size, how to unpack a string's bytes and, in the same go, what is behind it.
+
+    Each is made when it is first needed. The position is that of the string, which is behind its size.
+    """
+
+    def make(data: bytes, pos: int) -> tuple[Any, ...]:
+        size = data[pos - 1]
+        readers[size] = struct.Struct(f">{size - 1}s{codes}").unpack_from
+        return readers[size](data, pos)
+
+    readers: list[Read] = [refuse] + [make] * 127
+    return readers
+
+
+@cache
+def nullable_string_readers(codes: str) -> list[Read]:
+    """As string_readers, and with null, which is read as None."""
+    behind = struct.Struct(">" + codes).unpack_from
+
+    def make(data: bytes, pos: int) -> tuple[Any, ...]:
+        size = data[pos - 1]
+        readers[size] = struct.Struct(f">{size - 1}s{codes}").unpack_from
+        return readers[size](data, pos)
+
+    readers: list[Read] = [lambda data, pos: (None, *behind(data, pos))] + [make] * 127
+    return readers
 
 
 def long_size(data: bytes, pos: int, size: int) -> tuple[int, int]:
@@ -55,16 +101,6 @@ def long_count(data: bytes, pos: int, size: int) -> tuple[int, int]:
     return check_count(data, pos, size - 1) + 1, pos
 
 
-ROUNDS: Final = tuple(range(size - 1) for size in range(128))
-"""By compact size, what to loop over; 0 is not asked for."""
-
-
-def long_rounds(data: bytes, pos: int, size: int) -> tuple[range, int]:
-    """What to loop over for an array of structs of any size, and the position behind its size."""
-    size, pos = long_count(data, pos, size)
-    return range(size - 1), pos
-
-
 def check_count(data: bytes, pos: int, count: int) -> int:
     """An array's count, if it is possible in what remains of the data."""
     if not 0 <= count <= min(MAX_ARRAY_LENGTH, len(data) - pos):
@@ -72,13 +108,14 @@ def check_count(data: bytes, pos: int, count: int) -> int:
     return count
 
 
-def long_string(data: bytes, pos: int, size: int) -> tuple[str, int]:
-    """The string whose size begins with ``size``, and the position behind it."""
+def long_string(data: bytes, pos: int, size: int, codes: str) -> tuple[tuple[Any, ...], int]:
+    """A string of any size with what is behind it, as string_readers; and the position behind both."""
     size, pos = long_size(data, pos, size)
     end = pos + size - 1
     if size > MAX_STRING_BYTES + 1 or end > len(data):
         raise Fault
-    return data[pos:end].decode(), end
+    behind = struct.Struct(">" + codes)
+    return (data[pos:end], *behind.unpack_from(data, end)), end + behind.size
 
 
 def long_array(data: bytes, pos: int, size: int, code: str) -> tuple[tuple[Any, ...], int]:
@@ -104,8 +141,8 @@ def read_compact_strings(data: bytes, pos: int, size: int) -> tuple[tuple[str, .
             found.append(data[pos + 1 : end].decode())
             pos = end
         else:
-            text, pos = long_string(data, pos + 1, length)
-            found.append(text)
+            (raw,), pos = long_string(data, pos + 1, length, "")
+            found.append(raw.decode())
     return tuple(found), pos
 
 
@@ -145,7 +182,7 @@ def read_byte_strings(data: bytes, pos: int, count: int) -> tuple[tuple[bytes, .
 def read_compact_uuids(data: bytes, pos: int, size: int) -> tuple[tuple[Uuid, ...], int]:
     """An array of ids whose size begins with ``size``, and the position behind it."""
     if 0 < size < SHORT:
-        return tuple([as_uuid(Uuid, raw) for raw in _READ_IDS[size](data, pos)]), pos + 16 * size - 16
+        return tuple(map(_uuid, _READ_UUIDS[size](data, pos))), pos + 16 * size - 16
     size, pos = long_count(data, pos, size)
     return read_uuids(data, pos, size - 1)
 
@@ -153,37 +190,29 @@ def read_compact_uuids(data: bytes, pos: int, size: int) -> tuple[tuple[Uuid, ..
 def read_uuids(data: bytes, pos: int, count: int) -> tuple[tuple[Uuid, ...], int]:
     """So many ids, and the position behind them."""
     end = pos + 16 * check_count(data, pos, count)
-    if end > len(data):
-        raise Fault
-    return tuple([as_uuid(Uuid, data[at : at + 16]) for at in range(pos, end, 16)]), end
+    return tuple([UUIDS[data[at : at + 16]] for at in range(pos, end, 16)]), end
 
 
-def check_tag_count(data: bytes, pos: int, count: int) -> tuple[int, int]:
-    """The number of tagged fields, which begins with ``count``, and the position behind it."""
+def skip_long_size(data: bytes, pos: int) -> int:
+    """Where a tag of one byte at ``pos`` would be if the size behind it had one byte too."""
+    return read_uvarint(data, pos + 1)[1] - 2
+
+
+def read_unknown_tags(data: bytes, pos: int, count: int, known: int = 0) -> tuple[UnknownTags, int]:
+    """Tagged fields whose count begins with ``count``, and the position behind them.
+
+    A tag below ``known`` is a Fault.
+    """
     if count > 127:
         count, pos = read_uvarint(data, pos - 1)
     if count > MAX_TAGGED_FIELDS:
         raise Fault
-    return count, pos
-
-
-def long_tag(data: bytes, pos: int) -> tuple[int, int, int]:
-    """A tag and a size at ``pos``, and the position behind both."""
-    tag, pos = read_uvarint(data, pos)
-    size, pos = read_uvarint(data, pos)
-    if tag >= 2**31:
-        raise Fault
-    return tag, size, pos
-
-
-def read_unknown_tags(data: bytes, pos: int, count: int) -> tuple[UnknownTags, int]:
-    """A tag section without a known tag, whose count begins with ``count``; and the position behind it."""
-    count, pos = check_tag_count(data, pos, count)
     found = []
     for _ in range(count):
-        tag, size, pos = long_tag(data, pos)
+        tag, pos = read_uvarint(data, pos)
+        size, pos = read_uvarint(data, pos)
         end = pos + size
-        if end > len(data):
+        if not known <= tag < 2**31 or end > len(data):
             raise Fault
         found.append((tag, data[pos:end]))
         pos = end

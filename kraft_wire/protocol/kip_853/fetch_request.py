@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, check_count, check_tag_count, long_array, long_rounds, long_string,
-    long_tag, read_numbers, read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, check_count, long_array, long_count, long_string, nullable_string_readers,
+    read_numbers, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
@@ -44,6 +45,12 @@ _write_iiiibiiB = struct.Struct(">iiiibiiB").pack
 _write_iiqiqiB = struct.Struct(">iiqiqiB").pack
 _write_q = struct.Struct(">q").pack
 _read_array_i = array_readers("i")
+_read_string = string_readers("")
+_read_nullable_string = nullable_string_readers("")
+_read_string_B = string_readers("B")
+_read_rows_16s_in = row_reader("16s i*")
+_read_rows_i_16s_i_q_i_q_i = row_reader("i 16s i q i q i")
+_read_rows_i_i_q_i_q_i = row_reader("i i q i q i")
 _write_array_i = array_writers("i")
 
 
@@ -175,33 +182,45 @@ class FetchRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchRequest, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchRequest:
         start = pos
         try:
             if version == 14:
                 (
                     replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch,
-                    size,
+                    topics_size,
                 ) = _read_iiiibiiB(data, pos)
                 pos += 26
                 topics: list[FetchTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[FetchPartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_16s_i_q_i_q_i(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = [
+                                    FetchPartition(
+                                        partition, UUIDS[replica_uuid], current_leader_epoch, fetch_offset,
+                                        last_fetched_epoch, log_start_offset, partition_max_bytes,
+                                    )
+                                    for (
+                                        partition, replica_uuid, current_leader_epoch, fetch_offset,
+                                        last_fetched_epoch, log_start_offset, partition_max_bytes,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 (
                                     partition, replica_uuid, current_leader_epoch, fetch_offset,
                                     last_fetched_epoch, log_start_offset, partition_max_bytes, tags,
@@ -212,142 +231,145 @@ class FetchRequest(Message, gc=False):
                                     pos -= 49
                                 pos += 49
                                 partitions.append(FetchPartition(
-                                    partition, as_uuid(Uuid, replica_uuid), current_leader_epoch,
-                                    fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes,
-                                    unknown,
+                                    partition, UUIDS[replica_uuid], current_leader_epoch, fetch_offset,
+                                    last_fetched_epoch, log_start_offset, partition_max_bytes, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(FetchTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
-                size = data[pos]
+                        topics.append(FetchTopic('', UUIDS[topic_id], partitions, unknown_2))
+                forgotten_topics_data_size = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
                 forgotten_topics_data = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if forgotten_topics_data_size != 1:
+                    if not 0 < forgotten_topics_data_size < 128:
+                        forgotten_topics_data_size, pos = long_count(data, pos, forgotten_topics_data_size)
+                    if forgotten_topics_data_size > 4:
+                        columns, forgotten_topics_data_size, pos = _read_rows_16s_in(
+                            data, pos, forgotten_topics_data_size,
+                        )
+                        forgotten_topics_data = [
+                            ForgottenTopic('', UUIDS[topic_id], partitions)
+                            for topic_id, partitions in zip(*columns)
+                        ]
+                    while forgotten_topics_data_size > 1:
+                        forgotten_topics_data_size -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
                             pos += 17
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos + 17)
+                            pos += 4 * partitions_size_2 + 13
                         else:
-                            partitions_2, pos = long_array(data, pos + 17, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos + 17, partitions_size_2, "i")
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         forgotten_topics_data.append(ForgottenTopic(
-                            '', as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
+                            '', UUIDS[topic_id_2], partitions_2, unknown_3,
                         ))
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id = data[pos + 1:end].decode()
-                    pos = end
+                rack_id_size = data[pos]
+                if rack_id_size < 128:
+                    rack_id, tags_4 = _read_string_B[rack_id_size](data, pos + 1)
+                    pos += rack_id_size + 1
                 else:
-                    rack_id, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
-                pos += 1
+                    (rack_id, tags_4), pos = long_string(data, pos + 1, rack_id_size, "B")
                 cluster_id: str | None
                 cluster_id = None
                 unknown_4: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                cluster_id = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                cluster_id = None
-                                pos += 1
-                            else:
-                                cluster_id, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                if tags_4:
+                    if tags_4 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size = data[pos + 2]
+                        if cluster_id_size < 128:
+                            cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
+                            pos += (cluster_id_size or 1) + 2
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_4 = tuple(others)
-                if pos <= len(data):
-                    return FetchRequest(
-                        cluster_id, replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level,
-                        session_id, session_epoch, topics, forgotten_topics_data, rack_id, unknown_4,
-                    ), pos
+                            (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
+                        cluster_id = cluster_id_raw.decode() if cluster_id_size else None
+                        tags_4 -= 1
+                    if tags_4:
+                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
+                message = FetchRequest(
+                    cluster_id, replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id,
+                    session_epoch, topics, forgotten_topics_data, rack_id.decode(), unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 12 <= version <= 13:
                 (
                     replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2,
-                    session_epoch_2, size,
+                    session_epoch_2, topics_size_2,
                 ) = _read_iiiibiiB(data, pos)
                 pos += 26
                 topics_2: list[FetchTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
                         topic: str
                         if version <= 12:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic = data[pos + 1:end].decode()
-                                pos = end
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic_raw, = _read_string[topic_size](data, pos + 1)
+                                pos += topic_size
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
+                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
+                            topic = topic_raw.decode()
                         else:
                             topic = ''
                         topic_id_3: Uuid
                         if version >= 13:
                             topic_id_3, = _read_16s(data, pos)
                             pos += 16
-                            topic_id_3 = as_uuid(Uuid, topic_id_3)
+                            topic_id_3 = UUIDS[topic_id_3]
                         else:
                             topic_id_3 = Uuid.ZERO
-                        size = data[pos]
+                        partitions_size_3 = data[pos]
                         pos += 1
                         partitions_3: list[FetchPartition]
                         partitions_3 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            if partitions_size_3 > 4:
+                                columns, partitions_size_3, pos = _read_rows_i_i_q_i_q_i(
+                                    data, pos, partitions_size_3,
+                                )
+                                partitions_3 = [
+                                    FetchPartition(
+                                        partition, Uuid.ZERO, current_leader_epoch, fetch_offset,
+                                        last_fetched_epoch, log_start_offset, partition_max_bytes,
+                                    )
+                                    for (
+                                        partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
+                                        log_start_offset, partition_max_bytes,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
                                 (
                                     partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
-                                    log_start_offset_2, partition_max_bytes_2, tags,
+                                    log_start_offset_2, partition_max_bytes_2, tags_5,
                                 ) = _read_iiqiqiB(data, pos)
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 33, tags)
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 33, tags_5)
                                     pos -= 33
                                 pos += 33
                                 partitions_3.append(FetchPartition(
@@ -355,108 +377,94 @@ class FetchRequest(Message, gc=False):
                                     last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2,
                                     unknown_5,
                                 ))
-                        tags = data[pos]
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
                         topics_2.append(FetchTopic(topic, topic_id_3, partitions_3, unknown_6))
-                size = data[pos]
+                forgotten_topics_data_size_2 = data[pos]
                 pos += 1
                 forgotten_topics_data_2: list[ForgottenTopic]
                 forgotten_topics_data_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if forgotten_topics_data_size_2 != 1:
+                    if not 0 < forgotten_topics_data_size_2 < 128:
+                        forgotten_topics_data_size_2, pos = long_count(
+                            data, pos, forgotten_topics_data_size_2,
+                        )
+                    while forgotten_topics_data_size_2 > 1:
+                        forgotten_topics_data_size_2 -= 1
                         topic_2: str
                         if version <= 12:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic_2 = data[pos + 1:end].decode()
-                                pos = end
+                            topic_size_2 = data[pos]
+                            if topic_size_2 < 128:
+                                topic_raw_2, = _read_string[topic_size_2](data, pos + 1)
+                                pos += topic_size_2
                             else:
-                                topic_2, pos = long_string(data, pos + 1, size)
+                                (topic_raw_2,), pos = long_string(data, pos + 1, topic_size_2, "")
+                            topic_2 = topic_raw_2.decode()
                         else:
                             topic_2 = ''
                         topic_id_4: Uuid
                         if version >= 13:
                             topic_id_4, = _read_16s(data, pos)
                             pos += 16
-                            topic_id_4 = as_uuid(Uuid, topic_id_4)
+                            topic_id_4 = UUIDS[topic_id_4]
                         else:
                             topic_id_4 = Uuid.ZERO
-                        size = data[pos]
+                        partitions_size_4 = data[pos]
                         partitions_4: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_4 == 1:
                             partitions_4 = ()
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_4 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_4 < SHORT:
+                            partitions_4 = _read_array_i[partitions_size_4](data, pos + 1)
+                            pos += 4 * partitions_size_4 - 3
                         else:
-                            partitions_4, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_4, pos = long_array(data, pos + 1, partitions_size_4, "i")
+                        tags_7 = data[pos]
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
                         forgotten_topics_data_2.append(ForgottenTopic(
                             topic_2, topic_id_4, partitions_4, unknown_7,
                         ))
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                rack_id_size_2 = data[pos]
+                if rack_id_size_2 < 128:
+                    rack_id_2, tags_8 = _read_string_B[rack_id_size_2](data, pos + 1)
+                    pos += rack_id_size_2 + 1
                 else:
-                    rack_id_2, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
-                pos += 1
+                    (rack_id_2, tags_8), pos = long_string(data, pos + 1, rack_id_size_2, "B")
                 cluster_id_2: str | None
                 cluster_id_2 = None
                 unknown_8: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                cluster_id_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                cluster_id_2 = None
-                                pos += 1
-                            else:
-                                cluster_id_2, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                if tags_8:
+                    if tags_8 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size_2 = data[pos + 2]
+                        if cluster_id_size_2 < 128:
+                            cluster_id_raw_2, = _read_nullable_string[cluster_id_size_2](data, pos + 3)
+                            pos += (cluster_id_size_2 or 1) + 2
                         else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_8 = tuple(others_2)
-                if pos <= len(data):
-                    return FetchRequest(
-                        cluster_id_2, replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2,
-                        isolation_level_2, session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2,
-                        rack_id_2, unknown_8,
-                    ), pos
+                            (cluster_id_raw_2,), pos = long_string(data, pos + 3, cluster_id_size_2, "")
+                        cluster_id_2 = cluster_id_raw_2.decode() if cluster_id_size_2 else None
+                        tags_8 -= 1
+                    if tags_8:
+                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
+                message = FetchRequest(
+                    cluster_id_2, replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2,
+                    session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2, rack_id_2.decode(),
+                    unknown_8,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 0 <= version <= 11:
                 replica_id_3, max_wait_ms_3, min_bytes_3 = _read_iii(data, pos)
                 pos += 12
@@ -480,25 +488,23 @@ class FetchRequest(Message, gc=False):
                 else:
                     session_id_3 = 0
                     session_epoch_3 = -1
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[FetchTopic]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    topic_size_3, = _read_h(data, pos)
+                    if topic_size_3 >= 0:
+                        end = pos + 2 + topic_size_3
                         topic_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_5, = _read_i(data, pos)
                     pos += 4
                     partitions_5: list[FetchPartition]
                     partitions_5 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_5)):
                         partition_3, = _read_i(data, pos)
                         pos += 4
                         current_leader_epoch_3: int
@@ -524,30 +530,29 @@ class FetchRequest(Message, gc=False):
                     topics_3.append(FetchTopic(topic_3, Uuid.ZERO, partitions_5))
                 forgotten_topics_data_3: list[ForgottenTopic]
                 if version >= 7:
-                    size, = _read_i(data, pos)
+                    forgotten_topics_data_size_3, = _read_i(data, pos)
                     pos += 4
                     forgotten_topics_data_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, forgotten_topics_data_size_3)):
+                        topic_size_4, = _read_h(data, pos)
+                        if topic_size_4 >= 0:
+                            end = pos + 2 + topic_size_4
                             topic_4 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partitions_size_6, = _read_i(data, pos)
                         pos += 4
                         partitions_6: tuple[int, ...]
-                        partitions_6, pos = read_numbers(data, pos, size, "i")
+                        partitions_6, pos = read_numbers(data, pos, partitions_size_6, "i")
                         forgotten_topics_data_3.append(ForgottenTopic(topic_4, Uuid.ZERO, partitions_6))
                 else:
                     forgotten_topics_data_3 = []
                 rack_id_3: str
                 if version >= 11:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    rack_id_size_3, = _read_h(data, pos)
+                    if rack_id_size_3 >= 0:
+                        end = pos + 2 + rack_id_size_3
                         rack_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -555,13 +560,24 @@ class FetchRequest(Message, gc=False):
                 else:
                     rack_id_3 = ''
                 if pos <= len(data):
-                    return FetchRequest(
+                    message = FetchRequest(
                         None, replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3,
                         session_id_3, session_epoch_3, topics_3, forgotten_topics_data_3, rack_id_3,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,9 +9,10 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_size, long_string, long_tag,
-    read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_size, long_string, read_unknown_tags, refuse, skip_long_size,
+    string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,7 +23,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16s = struct.Struct(">16s").unpack_from
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_HB = struct.Struct(">HB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -55,6 +55,9 @@ _write_q = struct.Struct(">q").pack
 _write_qiB = struct.Struct(">qiB").pack
 _write_qq = struct.Struct(">qq").pack
 _write_qqB = struct.Struct(">qqB").pack
+_read_string = string_readers("")
+_read_string_HB = string_readers("HB")
+_read_rows_q_q = row_reader("q q")
 
 
 class EpochEndOffset(Structure, gc=False):
@@ -246,46 +249,50 @@ class FetchResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchResponse:
         start = pos
         try:
             if version == 14:
-                throttle_time_ms, error_code, session_id, size = _read_ihiB(data, pos)
+                throttle_time_ms, error_code, session_id, responses_size = _read_ihiB(data, pos)
                 pos += 11
                 responses: list[FetchableTopicResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 (
                                     partition_index, error_code_2, high_watermark, last_stable_offset,
-                                    log_start_offset, size,
+                                    log_start_offset, aborted_transactions_size,
                                 ) = _read_ihqqqB(data, pos)
                                 pos += 31
                                 aborted_transactions: list[AbortedTransaction] | None
-                                if size == 0:
+                                if aborted_transactions_size == 0:
                                     aborted_transactions = None
                                 else:
                                     aborted_transactions = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
+                                    if aborted_transactions_size != 1:
+                                        if not 0 < aborted_transactions_size < 128:
+                                            aborted_transactions_size, pos = long_count(
+                                                data, pos, aborted_transactions_size,
+                                            )
+                                        if aborted_transactions_size > 4:
+                                            columns, aborted_transactions_size, pos = _read_rows_q_q(
+                                                data, pos, aborted_transactions_size,
+                                            )
+                                            aborted_transactions = list(map(AbortedTransaction, *columns))
+                                        while aborted_transactions_size > 1:
+                                            aborted_transactions_size -= 1
                                             producer_id, first_offset, tags = _read_qqB(data, pos)
                                             unknown: UnknownTags = ()
                                             if tags:
@@ -295,18 +302,24 @@ class FetchResponse(Message, gc=False):
                                             aborted_transactions.append(AbortedTransaction(
                                                 producer_id, first_offset, unknown,
                                             ))
-                                preferred_read_replica, size = _read_iB(data, pos)
+                                preferred_read_replica, records_size = _read_iB(data, pos)
                                 pos += 5
                                 records: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size > 127:
+                                    records_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size > 16383:
+                                        records_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size > 2097151:
+                                            records_size, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size > 0:
+                                    end = pos + records_size - 1
                                     records = data[pos:end]
                                     pos = end
                                 else:
                                     records = None
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 pos += 1
                                 diverging_epoch: EpochEndOffset
                                 diverging_epoch = EpochEndOffset()
@@ -315,160 +328,165 @@ class FetchResponse(Message, gc=False):
                                 snapshot_id: SnapshotId
                                 snapshot_id = SnapshotId()
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            epoch, end_offset, tags = _read_iqB(data, pos)
-                                            unknown_3: UnknownTags = ()
-                                            if tags:
-                                                unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
-                                            pos += 13
-                                        elif tag == 1:
-                                            leader_id, leader_epoch, size = _read_iiB(data, pos)
-                                            if 0 < size < 128:
-                                                end = pos + 8 + size
-                                                host = data[pos + 9:end].decode()
-                                                pos = end
-                                            else:
-                                                host, pos = long_string(data, pos + 9, size)
-                                            port, tags = _read_HB(data, pos)
-                                            unknown_4: UnknownTags = ()
-                                            if tags:
-                                                unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
-                                                pos -= 3
-                                            end_point = Endpoint(host, port, unknown_4)
-                                            tags = data[pos + 3]
-                                            unknown_5: UnknownTags = ()
-                                            if tags:
-                                                unknown_5, pos = read_unknown_tags(data, pos + 4, tags)
-                                                pos -= 4
-                                            current_leader = CurrentLeader(
-                                                leader_id, leader_epoch, end_point, unknown_5,
-                                            )
-                                            pos += 4
-                                        elif tag == 2:
-                                            end_offset_2, epoch_2, tags = _read_qiB(data, pos)
-                                            unknown_6: UnknownTags = ()
-                                            if tags:
-                                                unknown_6, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_6)
-                                            pos += 13
-                                        elif tag < 3:
-                                            refuse()
+                                if tags_2:
+                                    if tags_2 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        epoch, end_offset, tags_3 = _read_iqB(data, pos + 2)
+                                        unknown_3: UnknownTags = ()
+                                        if tags_3:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 15, tags_3)
+                                            pos -= 15
+                                        diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
+                                        pos += 15
+                                        tags_2 -= 1
+                                    if tags_2 and data[pos] == 1:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id, leader_epoch, host_size = _read_iiB(data, pos + 2)
+                                        if host_size < 128:
+                                            host, port, tags_4 = _read_string_HB[host_size](data, pos + 11)
+                                            pos += host_size + 13
                                         else:
-                                            if others is None:
-                                                others = []
-                                            end = pos + size
-                                            others.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others:
-                                        unknown_2 = tuple(others)
+                                            (
+                                                host, port, tags_4,
+                                            ), pos = long_string(data, pos + 11, host_size, "HB")
+                                        unknown_4: UnknownTags = ()
+                                        if tags_4:
+                                            unknown_4, pos = read_unknown_tags(data, pos, tags_4)
+                                        end_point = Endpoint(host.decode(), port, unknown_4)
+                                        tags_5 = data[pos]
+                                        unknown_5: UnknownTags = ()
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
+                                            pos -= 1
+                                        current_leader = CurrentLeader(
+                                            leader_id, leader_epoch, end_point, unknown_5,
+                                        )
+                                        pos += 1
+                                        tags_2 -= 1
+                                    if tags_2 and data[pos] == 2:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        end_offset_2, epoch_2, tags_6 = _read_qiB(data, pos + 2)
+                                        unknown_6: UnknownTags = ()
+                                        if tags_6:
+                                            unknown_6, pos = read_unknown_tags(data, pos + 15, tags_6)
+                                            pos -= 15
+                                        snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_6)
+                                        pos += 15
+                                        tags_2 -= 1
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 3)
                                 partitions.append(PartitionData(
                                     partition_index, error_code_2, high_watermark, last_stable_offset,
                                     log_start_offset, diverging_epoch, current_leader, snapshot_id,
                                     aborted_transactions, preferred_read_replica, records, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_7 = data[pos]
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
-                        responses.append(FetchableTopicResponse(
-                            '', as_uuid(Uuid, topic_id), partitions, unknown_7,
-                        ))
-                tags = data[pos]
+                        responses.append(FetchableTopicResponse('', UUIDS[topic_id], partitions, unknown_7))
+                tags_8 = data[pos]
                 unknown_8: UnknownTags = ()
-                if tags:
-                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_8:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                     pos -= 1
-                return FetchResponse(throttle_time_ms, error_code, session_id, responses, unknown_8), pos + 1
+                message = FetchResponse(throttle_time_ms, error_code, session_id, responses, unknown_8)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 12 <= version <= 13:
-                throttle_time_ms_2, error_code_3, session_id_2, size = _read_ihiB(data, pos)
+                throttle_time_ms_2, error_code_3, session_id_2, responses_size_2 = _read_ihiB(data, pos)
                 pos += 11
                 responses_2: list[FetchableTopicResponse]
                 responses_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if responses_size_2 != 1:
+                    if not 0 < responses_size_2 < 128:
+                        responses_size_2, pos = long_count(data, pos, responses_size_2)
+                    while responses_size_2 > 1:
+                        responses_size_2 -= 1
                         topic: str
                         if version <= 12:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic = data[pos + 1:end].decode()
-                                pos = end
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic_raw, = _read_string[topic_size](data, pos + 1)
+                                pos += topic_size
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
+                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
+                            topic = topic_raw.decode()
                         else:
                             topic = ''
                         topic_id_2: Uuid
                         if version >= 13:
                             topic_id_2, = _read_16s(data, pos)
                             pos += 16
-                            topic_id_2 = as_uuid(Uuid, topic_id_2)
+                            topic_id_2 = UUIDS[topic_id_2]
                         else:
                             topic_id_2 = Uuid.ZERO
-                        size = data[pos]
+                        partitions_size_2 = data[pos]
                         pos += 1
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
                                 (
                                     partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
-                                    log_start_offset_2, size,
+                                    log_start_offset_2, aborted_transactions_size_2,
                                 ) = _read_ihqqqB(data, pos)
                                 pos += 31
                                 aborted_transactions_2: list[AbortedTransaction] | None
-                                if size == 0:
+                                if aborted_transactions_size_2 == 0:
                                     aborted_transactions_2 = None
                                 else:
                                     aborted_transactions_2 = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
-                                            producer_id_2, first_offset_2, tags = _read_qqB(data, pos)
+                                    if aborted_transactions_size_2 != 1:
+                                        if not 0 < aborted_transactions_size_2 < 128:
+                                            aborted_transactions_size_2, pos = long_count(
+                                                data, pos, aborted_transactions_size_2,
+                                            )
+                                        if aborted_transactions_size_2 > 4:
+                                            columns, aborted_transactions_size_2, pos = _read_rows_q_q(
+                                                data, pos, aborted_transactions_size_2,
+                                            )
+                                            aborted_transactions_2 = list(map(AbortedTransaction, *columns))
+                                        while aborted_transactions_size_2 > 1:
+                                            aborted_transactions_size_2 -= 1
+                                            producer_id_2, first_offset_2, tags_9 = _read_qqB(data, pos)
                                             unknown_9: UnknownTags = ()
-                                            if tags:
-                                                unknown_9, pos = read_unknown_tags(data, pos + 17, tags)
+                                            if tags_9:
+                                                unknown_9, pos = read_unknown_tags(data, pos + 17, tags_9)
                                                 pos -= 17
                                             pos += 17
                                             aborted_transactions_2.append(AbortedTransaction(
                                                 producer_id_2, first_offset_2, unknown_9,
                                             ))
-                                preferred_read_replica_2, size = _read_iB(data, pos)
+                                preferred_read_replica_2, records_size_2 = _read_iB(data, pos)
                                 pos += 5
                                 records_2: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size_2 > 127:
+                                    records_size_2 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size_2 > 16383:
+                                        records_size_2 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size_2 > 2097151:
+                                            records_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size_2 > 0:
+                                    end = pos + records_size_2 - 1
                                     records_2 = data[pos:end]
                                     pos = end
                                 else:
                                     records_2 = None
-                                tags = data[pos]
+                                tags_10 = data[pos]
                                 pos += 1
                                 diverging_epoch_2: EpochEndOffset
                                 diverging_epoch_2 = EpochEndOffset()
@@ -477,75 +495,71 @@ class FetchResponse(Message, gc=False):
                                 snapshot_id_2: SnapshotId
                                 snapshot_id_2 = SnapshotId()
                                 unknown_10: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others_2: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            epoch_3, end_offset_3, tags = _read_iqB(data, pos)
-                                            unknown_11: UnknownTags = ()
-                                            if tags:
-                                                unknown_11, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            diverging_epoch_2 = EpochEndOffset(
-                                                epoch_3, end_offset_3, unknown_11,
-                                            )
-                                            pos += 13
-                                        elif tag == 1:
-                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                            unknown_12: UnknownTags = ()
-                                            if tags:
-                                                unknown_12, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader_2 = CurrentLeader(
-                                                leader_id_2, leader_epoch_2, Endpoint(), unknown_12,
-                                            )
-                                            pos += 9
-                                        elif tag == 2:
-                                            end_offset_4, epoch_4, tags = _read_qiB(data, pos)
-                                            unknown_13: UnknownTags = ()
-                                            if tags:
-                                                unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
-                                            pos += 13
-                                        elif tag < 3:
-                                            refuse()
-                                        else:
-                                            if others_2 is None:
-                                                others_2 = []
-                                            end = pos + size
-                                            others_2.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others_2:
-                                        unknown_10 = tuple(others_2)
+                                if tags_10:
+                                    if tags_10 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        epoch_3, end_offset_3, tags_11 = _read_iqB(data, pos + 2)
+                                        unknown_11: UnknownTags = ()
+                                        if tags_11:
+                                            unknown_11, pos = read_unknown_tags(data, pos + 15, tags_11)
+                                            pos -= 15
+                                        diverging_epoch_2 = EpochEndOffset(epoch_3, end_offset_3, unknown_11)
+                                        pos += 15
+                                        tags_10 -= 1
+                                    if tags_10 and data[pos] == 1:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_2, leader_epoch_2, tags_12 = _read_iiB(data, pos + 2)
+                                        unknown_12: UnknownTags = ()
+                                        if tags_12:
+                                            unknown_12, pos = read_unknown_tags(data, pos + 11, tags_12)
+                                            pos -= 11
+                                        current_leader_2 = CurrentLeader(
+                                            leader_id_2, leader_epoch_2, Endpoint(), unknown_12,
+                                        )
+                                        pos += 11
+                                        tags_10 -= 1
+                                    if tags_10 and data[pos] == 2:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        end_offset_4, epoch_4, tags_13 = _read_qiB(data, pos + 2)
+                                        unknown_13: UnknownTags = ()
+                                        if tags_13:
+                                            unknown_13, pos = read_unknown_tags(data, pos + 15, tags_13)
+                                            pos -= 15
+                                        snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
+                                        pos += 15
+                                        tags_10 -= 1
+                                    if tags_10:
+                                        unknown_10, pos = read_unknown_tags(data, pos, tags_10, 3)
                                 partitions_2.append(PartitionData(
                                     partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
                                     log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2,
                                     aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10,
                                 ))
-                        tags = data[pos]
+                        tags_14 = data[pos]
                         unknown_14: UnknownTags = ()
-                        if tags:
-                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_14:
+                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags_14)
                             pos -= 1
                         pos += 1
                         responses_2.append(FetchableTopicResponse(
                             topic, topic_id_2, partitions_2, unknown_14,
                         ))
-                tags = data[pos]
+                tags_15 = data[pos]
                 unknown_15: UnknownTags = ()
-                if tags:
-                    unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_15:
+                    unknown_15, pos = read_unknown_tags(data, pos + 1, tags_15)
                     pos -= 1
-                return FetchResponse(
+                message = FetchResponse(
                     throttle_time_ms_2, error_code_3, session_id_2, responses_2, unknown_15,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 11:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -561,25 +575,23 @@ class FetchResponse(Message, gc=False):
                 else:
                     error_code_5 = 0
                     session_id_3 = 0
-                size, = _read_i(data, pos)
+                responses_size_3, = _read_i(data, pos)
                 pos += 4
                 responses_3: list[FetchableTopicResponse]
                 responses_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, responses_size_3)):
+                    topic_size_2, = _read_h(data, pos)
+                    if topic_size_2 >= 0:
+                        end = pos + 2 + topic_size_2
                         topic_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[PartitionData]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_index_3, error_code_6, high_watermark_3 = _read_ihq(data, pos)
                         pos += 14
                         last_stable_offset_3: int
@@ -596,14 +608,13 @@ class FetchResponse(Message, gc=False):
                             log_start_offset_3 = -1
                         aborted_transactions_3: list[AbortedTransaction] | None
                         if version >= 4:
-                            size, = _read_i(data, pos)
+                            aborted_transactions_size_3, = _read_i(data, pos)
                             pos += 4
-                            if size < 0:
+                            if aborted_transactions_size_3 < 0:
                                 aborted_transactions_3 = None
                             else:
                                 aborted_transactions_3 = []
-                                rounds = range(check_count(data, pos, size))
-                                for _ in rounds:
+                                for _ in range(check_count(data, pos, aborted_transactions_size_3)):
                                     producer_id_3, first_offset_3 = _read_qq(data, pos)
                                     pos += 16
                                     aborted_transactions_3.append(AbortedTransaction(
@@ -617,11 +628,11 @@ class FetchResponse(Message, gc=False):
                             pos += 4
                         else:
                             preferred_read_replica_3 = -1
-                        size, = _read_i(data, pos)
+                        records_size_3, = _read_i(data, pos)
                         pos += 4
                         records_3: bytes | None
-                        if size >= 0:
-                            end = pos + size
+                        if records_size_3 >= 0:
+                            end = pos + records_size_3
                             records_3 = data[pos:end]
                             pos = end
                         else:
@@ -633,10 +644,21 @@ class FetchResponse(Message, gc=False):
                         ))
                     responses_3.append(FetchableTopicResponse(topic_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    return FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3), pos
+                    message = FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

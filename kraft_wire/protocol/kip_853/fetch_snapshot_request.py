@@ -9,7 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, skip_long_size,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -28,6 +29,8 @@ _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_iiqiB = struct.Struct(">iiqiB").pack
 _write_qB = struct.Struct(">qB").pack
+_read_nullable_string = nullable_string_readers("")
+_read_string_B = string_readers("B")
 
 
 class SnapshotId(Structure, gc=False):
@@ -120,37 +123,34 @@ class FetchSnapshotRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> FetchSnapshotRequest:
         start = pos
         try:
             if version == 1:
-                replica_id, max_bytes, size = _read_iiB(data, pos)
+                replica_id, max_bytes, topics_size = _read_iiB(data, pos)
                 pos += 9
                 topics: list[TopicSnapshot]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[PartitionSnapshot]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition, replica_uuid, current_leader_epoch, end_offset, epoch, tags = _read_i16siqiB(
                                     data, pos,
                                 )
@@ -159,155 +159,132 @@ class FetchSnapshotRequest(Message, gc=False):
                                     unknown, pos = read_unknown_tags(data, pos + 37, tags)
                                     pos -= 37
                                 snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                                position, tags = _read_qB(data, pos + 37)
+                                position, tags_2 = _read_qB(data, pos + 37)
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 46, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 46, tags_2)
                                     pos -= 46
                                 pos += 46
                                 partitions.append(PartitionSnapshot(
-                                    partition, as_uuid(Uuid, replica_uuid), current_leader_epoch, snapshot_id,
+                                    partition, UUIDS[replica_uuid], current_leader_epoch, snapshot_id,
                                     position, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicSnapshot(name, partitions, unknown_3))
-                tags = data[pos]
+                        topics.append(TopicSnapshot(name.decode(), partitions, unknown_3))
+                tags_4 = data[pos]
                 pos += 1
                 cluster_id: str | None
                 cluster_id = None
                 unknown_4: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                cluster_id = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                cluster_id = None
-                                pos += 1
-                            else:
-                                cluster_id, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                if tags_4:
+                    if tags_4 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size = data[pos + 2]
+                        if cluster_id_size < 128:
+                            cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
+                            pos += (cluster_id_size or 1) + 2
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_4 = tuple(others)
-                if pos <= len(data):
-                    return FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4), pos
+                            (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
+                        cluster_id = cluster_id_raw.decode() if cluster_id_size else None
+                        tags_4 -= 1
+                    if tags_4:
+                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
+                message = FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if version == 0:
-                replica_id_2, max_bytes_2, size = _read_iiB(data, pos)
+                replica_id_2, max_bytes_2, topics_size_2 = _read_iiB(data, pos)
                 pos += 9
                 topics_2: list[TopicSnapshot]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions_2: list[PartitionSnapshot]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_2, current_leader_epoch_2, end_offset_2, epoch_2, tags = _read_iiqiB(
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_2, current_leader_epoch_2, end_offset_2, epoch_2, tags_5 = _read_iiqiB(
                                     data, pos,
                                 )
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 21, tags)
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 21, tags_5)
                                     pos -= 21
                                 snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_5)
-                                position_2, tags = _read_qB(data, pos + 21)
+                                position_2, tags_6 = _read_qB(data, pos + 21)
                                 unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 30, tags)
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 30, tags_6)
                                     pos -= 30
                                 pos += 30
                                 partitions_2.append(PartitionSnapshot(
                                     partition_2, Uuid.ZERO, current_leader_epoch_2, snapshot_id_2, position_2,
                                     unknown_6,
                                 ))
-                        tags = data[pos]
+                        tags_7 = data[pos]
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicSnapshot(name_2, partitions_2, unknown_7))
-                tags = data[pos]
+                        topics_2.append(TopicSnapshot(name_2.decode(), partitions_2, unknown_7))
+                tags_8 = data[pos]
                 pos += 1
                 cluster_id_2: str | None
                 cluster_id_2 = None
                 unknown_8: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                cluster_id_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                cluster_id_2 = None
-                                pos += 1
-                            else:
-                                cluster_id_2, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                if tags_8:
+                    if tags_8 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size_2 = data[pos + 2]
+                        if cluster_id_size_2 < 128:
+                            cluster_id_raw_2, = _read_nullable_string[cluster_id_size_2](data, pos + 3)
+                            pos += (cluster_id_size_2 or 1) + 2
                         else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_8 = tuple(others_2)
-                if pos <= len(data):
-                    return FetchSnapshotRequest(
-                        cluster_id_2, replica_id_2, max_bytes_2, topics_2, unknown_8,
-                    ), pos
+                            (cluster_id_raw_2,), pos = long_string(data, pos + 3, cluster_id_size_2, "")
+                        cluster_id_2 = cluster_id_raw_2.decode() if cluster_id_size_2 else None
+                        tags_8 -= 1
+                    if tags_8:
+                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
+                message = FetchSnapshotRequest(cluster_id_2, replica_id_2, max_bytes_2, topics_2, unknown_8)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

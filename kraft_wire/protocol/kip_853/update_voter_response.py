@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,11 +18,11 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_hB = struct.Struct(">hB").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _write_hB = struct.Struct(">hB").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iiB = struct.Struct(">iiB").pack
+_read_string_iB = string_readers("iB")
 
 
 class LeaderIdAndEpoch(Structure, gc=False):
@@ -97,48 +99,35 @@ class UpdateVoterResponse(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                            unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
-                                pos -= 9
-                            current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
-                            pos += 9
-                        elif tag == 1:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                host = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                host, pos = long_string(data, pos + 1, size)
-                            port, tags = _read_iB(data, pos)
-                            unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                                pos -= 5
-                            node_endpoint = NodeEndpoint(host, port, unknown_3)
-                            pos += 5
-                        elif tag < 2:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_id, leader_epoch, tags_2 = _read_iiB(data, pos + 2)
+                        unknown_2: UnknownTags = ()
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 11, tags_2)
+                            pos -= 11
+                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
+                        pos += 11
+                        tags -= 1
+                    if tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        host_size = data[pos + 2]
+                        if host_size < 128:
+                            host, port, tags_3 = _read_string_iB[host_size](data, pos + 3)
+                            pos += host_size + 7
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return UpdateVoterResponse(error_code, current_leader, node_endpoint, unknown)
+                            (host, port, tags_3), pos = long_string(data, pos + 3, host_size, "iB")
+                        unknown_3: UnknownTags = ()
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        node_endpoint = NodeEndpoint(host.decode(), port, unknown_3)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 2)
+                return UpdateVoterResponse(error_code, current_leader, node_endpoint, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -157,48 +146,35 @@ class UpdateVoterResponse(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                            unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
-                                pos -= 9
-                            current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
-                            pos += 9
-                        elif tag == 1:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                host = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                host, pos = long_string(data, pos + 1, size)
-                            port, tags = _read_iB(data, pos)
-                            unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                                pos -= 5
-                            node_endpoint = NodeEndpoint(host, port, unknown_3)
-                            pos += 5
-                        elif tag < 2:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_id, leader_epoch, tags_2 = _read_iiB(data, pos + 2)
+                        unknown_2: UnknownTags = ()
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 11, tags_2)
+                            pos -= 11
+                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
+                        pos += 11
+                        tags -= 1
+                    if tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        host_size = data[pos + 2]
+                        if host_size < 128:
+                            host, port, tags_3 = _read_string_iB[host_size](data, pos + 3)
+                            pos += host_size + 7
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return UpdateVoterResponse(error_code, current_leader, node_endpoint, unknown), pos
+                            (host, port, tags_3), pos = long_string(data, pos + 3, host_size, "iB")
+                        unknown_3: UnknownTags = ()
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        node_endpoint = NodeEndpoint(host.decode(), port, unknown_3)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 2)
+                return UpdateVoterResponse(error_code, current_leader, node_endpoint, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,13 +18,17 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_iB = struct.Struct(">iB").unpack_from
 _read_iii16s16siqB = struct.Struct(">iii16s16siqB").unpack_from
 _read_iiiiqB = struct.Struct(">iiiiqB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iii16s16siqB = struct.Struct(">iii16s16siqB").pack
 _write_iiiiqB = struct.Struct(">iiiiqB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_rows_i_i_i_16s_16s_i_q = row_reader("i i i 16s 16s i q")
+_read_rows_i_i_i_i_q = row_reader("i i i i q")
 
 
 class PartitionData(Structure, gc=False):
@@ -97,48 +104,56 @@ class VoteRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteRequest, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VoteRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    cluster_id, voter_id, topics_size = _read_nullable_string_iB[cluster_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size or 1) + 5
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                voter_id, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        cluster_id, voter_id, topics_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "iB")
                 topics: list[TopicData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_name_size = data[pos]
+                        if topic_name_size < 128:
+                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
+                            pos += topic_name_size + 1
                         else:
-                            topic_name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name, partitions_size,
+                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_i_i_16s_16s_i_q(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = [
+                                    PartitionData(
+                                        partition_index, candidate_epoch, candidate_id, UUIDS[candidate_uuid],
+                                        UUIDS[voter_uuid], last_offset_epoch, last_offset,
+                                    )
+                                    for (
+                                        partition_index, candidate_epoch, candidate_id, candidate_uuid,
+                                        voter_uuid, last_offset_epoch, last_offset,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 (
                                     partition_index, candidate_epoch, candidate_id, candidate_uuid,
                                     voter_uuid, last_offset_epoch, last_offset, tags,
@@ -149,91 +164,112 @@ class VoteRequest(Message, gc=False):
                                     pos -= 57
                                 pos += 57
                                 partitions.append(PartitionData(
-                                    partition_index, candidate_epoch, candidate_id,
-                                    as_uuid(Uuid, candidate_uuid), as_uuid(Uuid, voter_uuid),
-                                    last_offset_epoch, last_offset, unknown,
+                                    partition_index, candidate_epoch, candidate_id, UUIDS[candidate_uuid],
+                                    UUIDS[voter_uuid], last_offset_epoch, last_offset, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(topic_name, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(TopicData(topic_name.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return VoteRequest(cluster_id, voter_id, topics, unknown_3), pos + 1
+                message = VoteRequest(
+                    cluster_id.decode() if cluster_id_size else None, voter_id, topics, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                size = data[pos]
-                cluster_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id_2 = None
-                    pos += 1
+                cluster_id_size_2 = data[pos]
+                if cluster_id_size_2 < 128:
+                    cluster_id_2, topics_size_2 = _read_nullable_string_B[cluster_id_size_2](data, pos + 1)
+                    pos += (cluster_id_size_2 or 1) + 1
                 else:
-                    cluster_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (cluster_id_2, topics_size_2), pos = long_string(data, pos + 1, cluster_id_size_2, "B")
                 topics_2: list[TopicData]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_name_size_2 = data[pos]
+                        if topic_name_size_2 < 128:
+                            topic_name_2, partitions_size_2 = _read_string_B[topic_name_size_2](data, pos + 1)
+                            pos += topic_name_size_2 + 1
                         else:
-                            topic_name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 1, topic_name_size_2, "B")
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_i_i_i_q(
+                                    data, pos, partitions_size_2,
+                                )
+                                partitions_2 = [
+                                    PartitionData(
+                                        partition_index, candidate_epoch, candidate_id, Uuid.ZERO, Uuid.ZERO,
+                                        last_offset_epoch, last_offset,
+                                    )
+                                    for (
+                                        partition_index, candidate_epoch, candidate_id, last_offset_epoch,
+                                        last_offset,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
                                 (
                                     partition_index_2, candidate_epoch_2, candidate_id_2, last_offset_epoch_2,
-                                    last_offset_2, tags,
+                                    last_offset_2, tags_4,
                                 ) = _read_iiiiqB(data, pos)
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 25, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 25, tags_4)
                                     pos -= 25
                                 pos += 25
                                 partitions_2.append(PartitionData(
                                     partition_index_2, candidate_epoch_2, candidate_id_2, Uuid.ZERO,
                                     Uuid.ZERO, last_offset_epoch_2, last_offset_2, unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicData(topic_name_2, partitions_2, unknown_5))
-                tags = data[pos]
+                        topics_2.append(TopicData(topic_name_2.decode(), partitions_2, unknown_5))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return VoteRequest(cluster_id_2, -1, topics_2, unknown_6), pos + 1
+                message = VoteRequest(
+                    cluster_id_2.decode() if cluster_id_size_2 else None, -1, topics_2, unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

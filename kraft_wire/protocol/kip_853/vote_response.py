@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+    long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -24,6 +25,9 @@ _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ihiitB = struct.Struct(">ihii?B").pack
+_read_string_B = string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_rows_i_h_i_i_t = row_reader("i h i i ?")
 
 
 class PartitionData(Structure, gc=False):
@@ -115,37 +119,39 @@ class VoteResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteResponse, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VoteResponse:
         start = pos
         try:
             if version == 1:
-                error_code, size = _read_hB(data, pos)
+                error_code, topics_size = _read_hB(data, pos)
                 pos += 3
                 topics: list[TopicData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_name_size = data[pos]
+                        if topic_name_size < 128:
+                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
+                            pos += topic_name_size + 1
                         else:
-                            topic_name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name, partitions_size,
+                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_h_i_i_t(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = list(map(PartitionData, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, error_code_2, leader_id, leader_epoch, vote_granted, tags = _read_ihiitB(
                                     data, pos,
                                 )
@@ -158,138 +164,122 @@ class VoteResponse(Message, gc=False):
                                     partition_index, error_code_2, leader_id, leader_epoch, vote_granted,
                                     unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(topic_name, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(TopicData(topic_name.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
                 node_endpoints = []
                 unknown_3: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            node_endpoints = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                if tags_3:
+                    if tags_3 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size = data[pos + 2]
+                        pos += 3
+                        node_endpoints = []
+                        if node_endpoints_size != 1:
+                            if not 0 < node_endpoints_size < 128:
+                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                            while node_endpoints_size > 1:
+                                node_endpoints_size -= 1
+                                node_id, host_size = _read_iB(data, pos)
+                                if host_size < 128:
+                                    host, port, tags_4 = _read_string_iB[host_size](data, pos + 5)
+                                    pos += host_size + 9
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    node_id, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host, pos = long_string(data, pos + 5, size)
-                                    port, tags = _read_iB(data, pos)
-                                    unknown_4: UnknownTags = ()
-                                    if tags:
-                                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                                        pos -= 5
-                                    pos += 5
-                                    node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_4))
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_3 = tuple(others)
-                if pos <= len(data):
-                    return VoteResponse(error_code, topics, node_endpoints, unknown_3), pos
+                                    (host, port, tags_4), pos = long_string(data, pos + 5, host_size, "iB")
+                                unknown_4: UnknownTags = ()
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
+                                node_endpoints.append(NodeEndpoint(node_id, host.decode(), port, unknown_4))
+                        tags_3 -= 1
+                    if tags_3:
+                        unknown_3, pos = read_unknown_tags(data, pos, tags_3, 1)
+                message = VoteResponse(error_code, topics, node_endpoints, unknown_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if version == 0:
-                error_code_3, size = _read_hB(data, pos)
+                error_code_3, topics_size_2 = _read_hB(data, pos)
                 pos += 3
                 topics_2: list[TopicData]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_name_size_2 = data[pos]
+                        if topic_name_size_2 < 128:
+                            topic_name_2, partitions_size_2 = _read_string_B[topic_name_size_2](data, pos + 1)
+                            pos += topic_name_size_2 + 1
                         else:
-                            topic_name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 1, topic_name_size_2, "B")
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_h_i_i_t(
+                                    data, pos, partitions_size_2,
+                                )
+                                partitions_2 = list(map(PartitionData, *columns))
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
                                 (
                                     partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
-                                    vote_granted_2, tags,
+                                    vote_granted_2, tags_5,
                                 ) = _read_ihiitB(data, pos)
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 16, tags)
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 16, tags_5)
                                     pos -= 16
                                 pos += 16
                                 partitions_2.append(PartitionData(
                                     partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
                                     vote_granted_2, unknown_5,
                                 ))
-                        tags = data[pos]
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicData(topic_name_2, partitions_2, unknown_6))
-                tags = data[pos]
+                        topics_2.append(TopicData(topic_name_2.decode(), partitions_2, unknown_6))
+                tags_7 = data[pos]
                 pos += 1
                 unknown_7: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag < 1:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_7 = tuple(others_2)
-                if pos <= len(data):
-                    return VoteResponse(error_code_3, topics_2, [], unknown_7), pos
+                if tags_7:
+                    if tags_7 > 127:
+                        refuse()
+                    if tags_7:
+                        unknown_7, pos = read_unknown_tags(data, pos, tags_7, 1)
+                message = VoteResponse(error_code_3, topics_2, [], unknown_7)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

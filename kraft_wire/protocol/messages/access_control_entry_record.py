@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,13 +15,14 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_16sbB = struct.Struct(">16sbB").unpack_from
-_read_bB = struct.Struct(">bB").unpack_from
-_read_bbB = struct.Struct(">bbB").unpack_from
 _write_16sb = struct.Struct(">16sb").pack
 _write_16sbB = struct.Struct(">16sbB").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bbB = struct.Struct(">bbB").pack
+_read_string_B = string_readers("B")
+_read_string_bB = string_readers("bB")
+_read_string_bbB = string_readers("bbB")
 
 
 class AccessControlEntryRecord(Message, gc=False):
@@ -66,35 +67,32 @@ class AccessControlEntryRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> AccessControlEntryRecord:
         try:
             if version == 0:
-                id, resource_type, size = _read_16sbB(data, 0)
-                if 0 < size < 128:
-                    end = 17 + size
-                    resource_name = data[18:end].decode()
-                    pos = end
+                id, resource_type, resource_name_size = _read_16sbB(data, 0)
+                if resource_name_size < 128:
+                    resource_name, pattern_type, principal_size = _read_string_bB[resource_name_size](
+                        data, 18,
+                    )
+                    pos = resource_name_size + 19
                 else:
-                    resource_name, pos = long_string(data, 18, size)
-                pattern_type, size = _read_bB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    principal = data[pos + 2:end].decode()
-                    pos = end
+                    (
+                        resource_name, pattern_type, principal_size,
+                    ), pos = long_string(data, 18, resource_name_size, "bB")
+                if principal_size < 128:
+                    principal, host_size = _read_string_B[principal_size](data, pos)
+                    pos += principal_size
                 else:
-                    principal, pos = long_string(data, pos + 2, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    host = data[pos + 1:end].decode()
-                    pos = end
+                    (principal, host_size), pos = long_string(data, pos, principal_size, "B")
+                if host_size < 128:
+                    host, operation, permission_type, tags = _read_string_bbB[host_size](data, pos)
+                    pos += host_size + 2
                 else:
-                    host, pos = long_string(data, pos + 1, size)
-                operation, permission_type, tags = _read_bbB(data, pos)
+                    (host, operation, permission_type, tags), pos = long_string(data, pos, host_size, "bbB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                    pos -= 3
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return AccessControlEntryRecord(
-                    as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation,
-                    permission_type, unknown,
+                    UUIDS[id], resource_type, resource_name.decode(), pattern_type, principal.decode(),
+                    host.decode(), operation, permission_type, unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -105,36 +103,33 @@ class AccessControlEntryRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                id, resource_type, size = _read_16sbB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 17 + size
-                    resource_name = data[pos + 18:end].decode()
-                    pos = end
+                id, resource_type, resource_name_size = _read_16sbB(data, pos)
+                if resource_name_size < 128:
+                    resource_name, pattern_type, principal_size = _read_string_bB[resource_name_size](
+                        data, pos + 18,
+                    )
+                    pos += resource_name_size + 19
                 else:
-                    resource_name, pos = long_string(data, pos + 18, size)
-                pattern_type, size = _read_bB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    principal = data[pos + 2:end].decode()
-                    pos = end
+                    (
+                        resource_name, pattern_type, principal_size,
+                    ), pos = long_string(data, pos + 18, resource_name_size, "bB")
+                if principal_size < 128:
+                    principal, host_size = _read_string_B[principal_size](data, pos)
+                    pos += principal_size
                 else:
-                    principal, pos = long_string(data, pos + 2, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    host = data[pos + 1:end].decode()
-                    pos = end
+                    (principal, host_size), pos = long_string(data, pos, principal_size, "B")
+                if host_size < 128:
+                    host, operation, permission_type, tags = _read_string_bbB[host_size](data, pos)
+                    pos += host_size + 2
                 else:
-                    host, pos = long_string(data, pos + 1, size)
-                operation, permission_type, tags = _read_bbB(data, pos)
+                    (host, operation, permission_type, tags), pos = long_string(data, pos, host_size, "bbB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                    pos -= 3
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return AccessControlEntryRecord(
-                    as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation,
-                    permission_type, unknown,
-                ), pos + 3
+                    UUIDS[id], resource_type, resource_name.decode(), pattern_type, principal.decode(),
+                    host.decode(), operation, permission_type, unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,12 +14,13 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
-_read_qhB = struct.Struct(">qhB").unpack_from
 _read_qhh = struct.Struct(">qhh").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_qh = struct.Struct(">qh").pack
 _write_qhB = struct.Struct(">qhB").pack
 _write_qhh = struct.Struct(">qhh").pack
+_read_string_B = string_readers("B")
+_read_string_qhB = string_readers("qhB")
 
 
 class AddOffsetsToTxnRequest(Message, gc=False):
@@ -52,39 +53,38 @@ class AddOffsetsToTxnRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> AddOffsetsToTxnRequest:
         try:
             if 3 <= version <= 4:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    transactional_id = data[1:end].decode()
-                    pos = end
+                transactional_id_size = data[0]
+                if transactional_id_size < 128:
+                    transactional_id, producer_id, producer_epoch, group_id_size = _read_string_qhB[transactional_id_size](
+                        data, 1,
+                    )
+                    pos = transactional_id_size + 11
                 else:
-                    transactional_id, pos = long_string(data, 1, size)
-                producer_id, producer_epoch, size = _read_qhB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 10 + size
-                    group_id = data[pos + 11:end].decode()
-                    pos = end
+                    (
+                        transactional_id, producer_id, producer_epoch, group_id_size,
+                    ), pos = long_string(data, 1, transactional_id_size, "qhB")
+                if group_id_size < 128:
+                    group_id, tags = _read_string_B[group_id_size](data, pos)
+                    pos += group_id_size
                 else:
-                    group_id, pos = long_string(data, pos + 11, size)
-                tags = data[pos]
+                    (group_id, tags), pos = long_string(data, pos, group_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return AddOffsetsToTxnRequest(
-                    transactional_id, producer_id, producer_epoch, group_id, unknown,
+                    transactional_id.decode(), producer_id, producer_epoch, group_id.decode(), unknown,
                 )
             if 0 <= version <= 2:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                transactional_id_size_2, = _read_h(data, 0)
+                if transactional_id_size_2 >= 0:
+                    end = 2 + transactional_id_size_2
                     transactional_id_2 = data[2:end].decode()
                     pos = end
                 else:
                     refuse()
-                producer_id_2, producer_epoch_2, size = _read_qhh(data, pos)
-                if size >= 0:
-                    end = pos + 12 + size
+                producer_id_2, producer_epoch_2, group_id_size_2 = _read_qhh(data, pos)
+                if group_id_size_2 >= 0:
+                    end = pos + 12 + group_id_size_2
                     group_id_2 = data[pos + 12:end].decode()
                     pos = end
                 else:
@@ -102,39 +102,38 @@ class AddOffsetsToTxnRequest(Message, gc=False):
         start = pos
         try:
             if 3 <= version <= 4:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    transactional_id = data[pos + 1:end].decode()
-                    pos = end
+                transactional_id_size = data[pos]
+                if transactional_id_size < 128:
+                    transactional_id, producer_id, producer_epoch, group_id_size = _read_string_qhB[transactional_id_size](
+                        data, pos + 1,
+                    )
+                    pos += transactional_id_size + 11
                 else:
-                    transactional_id, pos = long_string(data, pos + 1, size)
-                producer_id, producer_epoch, size = _read_qhB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 10 + size
-                    group_id = data[pos + 11:end].decode()
-                    pos = end
+                    (
+                        transactional_id, producer_id, producer_epoch, group_id_size,
+                    ), pos = long_string(data, pos + 1, transactional_id_size, "qhB")
+                if group_id_size < 128:
+                    group_id, tags = _read_string_B[group_id_size](data, pos)
+                    pos += group_id_size
                 else:
-                    group_id, pos = long_string(data, pos + 11, size)
-                tags = data[pos]
+                    (group_id, tags), pos = long_string(data, pos, group_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return AddOffsetsToTxnRequest(
-                    transactional_id, producer_id, producer_epoch, group_id, unknown,
-                ), pos + 1
+                    transactional_id.decode(), producer_id, producer_epoch, group_id.decode(), unknown,
+                ), pos
             if 0 <= version <= 2:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                transactional_id_size_2, = _read_h(data, pos)
+                if transactional_id_size_2 >= 0:
+                    end = pos + 2 + transactional_id_size_2
                     transactional_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                producer_id_2, producer_epoch_2, size = _read_qhh(data, pos)
-                if size >= 0:
-                    end = pos + 12 + size
+                producer_id_2, producer_epoch_2, group_id_size_2 = _read_qhh(data, pos)
+                if group_id_size_2 >= 0:
+                    end = pos + 12 + group_id_size_2
                     group_id_2 = data[pos + 12:end].decode()
                     pos = end
                 else:

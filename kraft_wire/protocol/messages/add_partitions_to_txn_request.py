@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags,
+    refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
@@ -21,8 +21,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_qhtB = struct.Struct(">qh?B").unpack_from
-_read_qhB = struct.Struct(">qhB").unpack_from
 _read_qhi = struct.Struct(">qhi").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_qh = struct.Struct(">qh").pack
@@ -31,6 +29,9 @@ _write_qhtB = struct.Struct(">qh?B").pack
 _write_qhB = struct.Struct(">qhB").pack
 _write_qhi = struct.Struct(">qhi").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_string_qhtB = string_readers("qh?B")
+_read_string_qhB = string_readers("qhB")
 _write_array_i = array_writers("i")
 
 
@@ -115,160 +116,178 @@ class AddPartitionsToTxnRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AddPartitionsToTxnRequest:
         start = pos
         try:
             if 4 <= version <= 5:
-                size = data[pos]
+                transactions_size = data[pos]
                 pos += 1
                 transactions: list[AddPartitionsToTxnTransaction]
                 transactions = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            transactional_id = data[pos + 1:end].decode()
-                            pos = end
+                if transactions_size != 1:
+                    if not 0 < transactions_size < 128:
+                        transactions_size, pos = long_count(data, pos, transactions_size)
+                    while transactions_size > 1:
+                        transactions_size -= 1
+                        transactional_id_size = data[pos]
+                        if transactional_id_size < 128:
+                            transactional_id, producer_id, producer_epoch, verify_only, topics_size = _read_string_qhtB[transactional_id_size](
+                                data, pos + 1,
+                            )
+                            pos += transactional_id_size + 12
                         else:
-                            transactional_id, pos = long_string(data, pos + 1, size)
-                        producer_id, producer_epoch, verify_only, size = _read_qhtB(data, pos)
-                        pos += 12
+                            (
+                                transactional_id, producer_id, producer_epoch, verify_only, topics_size,
+                            ), pos = long_string(data, pos + 1, transactional_id_size, "qh?B")
                         topics: list[AddPartitionsToTxnTopic]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
+                                    (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                                 partitions: tuple[int, ...]
-                                if size == 1:
+                                if partitions_size == 1:
                                     partitions = ()
-                                    pos += 1
-                                elif 0 < size < SHORT:
-                                    partitions = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < partitions_size < SHORT:
+                                    partitions = _read_array_i[partitions_size](data, pos)
+                                    pos += 4 * partitions_size - 4
                                 else:
-                                    partitions, pos = long_array(data, pos + 1, size, "i")
+                                    partitions, pos = long_array(data, pos, partitions_size, "i")
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
                                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                topics.append(AddPartitionsToTxnTopic(name, partitions, unknown))
-                        tags = data[pos]
+                                topics.append(AddPartitionsToTxnTopic(name.decode(), partitions, unknown))
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         transactions.append(AddPartitionsToTxnTransaction(
-                            transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2,
+                            transactional_id.decode(), producer_id, producer_epoch, verify_only, topics,
+                            unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AddPartitionsToTxnRequest(transactions, '', 0, 0, [], unknown_3), pos + 1
+                message = AddPartitionsToTxnRequest(transactions, '', 0, 0, [], unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    v3_and_below_transactional_id = data[pos + 1:end].decode()
-                    pos = end
+                v3_and_below_transactional_id_size = data[pos]
+                if v3_and_below_transactional_id_size < 128:
+                    (
+                        v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch,
+                        v3_and_below_topics_size,
+                    ) = _read_string_qhB[v3_and_below_transactional_id_size](data, pos + 1)
+                    pos += v3_and_below_transactional_id_size + 11
                 else:
-                    v3_and_below_transactional_id, pos = long_string(data, pos + 1, size)
-                v3_and_below_producer_id, v3_and_below_producer_epoch, size = _read_qhB(data, pos)
-                pos += 11
+                    (
+                        v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch,
+                        v3_and_below_topics_size,
+                    ), pos = long_string(data, pos + 1, v3_and_below_transactional_id_size, "qhB")
                 v3_and_below_topics: list[AddPartitionsToTxnTopic]
                 v3_and_below_topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if v3_and_below_topics_size != 1:
+                    if not 0 < v3_and_below_topics_size < 128:
+                        v3_and_below_topics_size, pos = long_count(data, pos, v3_and_below_topics_size)
+                    while v3_and_below_topics_size > 1:
+                        v3_and_below_topics_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos)
+                            pos += 4 * partitions_size_2 - 4
                         else:
-                            partitions_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos, partitions_size_2, "i")
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         pos += 1
-                        v3_and_below_topics.append(AddPartitionsToTxnTopic(name_2, partitions_2, unknown_4))
-                tags = data[pos]
+                        v3_and_below_topics.append(AddPartitionsToTxnTopic(
+                            name_2.decode(), partitions_2, unknown_4,
+                        ))
+                tags_5 = data[pos]
                 unknown_5: UnknownTags = ()
-                if tags:
-                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_5:
+                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                     pos -= 1
-                return AddPartitionsToTxnRequest(
-                    [], v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch,
-                    v3_and_below_topics, unknown_5,
-                ), pos + 1
+                message = AddPartitionsToTxnRequest(
+                    [], v3_and_below_transactional_id.decode(), v3_and_below_producer_id,
+                    v3_and_below_producer_epoch, v3_and_below_topics, unknown_5,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 2:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                v3_and_below_transactional_id_size_2, = _read_h(data, pos)
+                if v3_and_below_transactional_id_size_2 >= 0:
+                    end = pos + 2 + v3_and_below_transactional_id_size_2
                     v3_and_below_transactional_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, size = _read_qhi(data, pos)
+                v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, v3_and_below_topics_size_2 = _read_qhi(
+                    data, pos,
+                )
                 pos += 14
                 v3_and_below_topics_2: list[AddPartitionsToTxnTopic]
                 v3_and_below_topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, v3_and_below_topics_size_2)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: tuple[int, ...]
-                    partitions_3, pos = read_numbers(data, pos, size, "i")
+                    partitions_3, pos = read_numbers(data, pos, partitions_size_3, "i")
                     v3_and_below_topics_2.append(AddPartitionsToTxnTopic(name_3, partitions_3))
-                return AddPartitionsToTxnRequest(
+                message = AddPartitionsToTxnRequest(
                     [], v3_and_below_transactional_id_2, v3_and_below_producer_id_2,
                     v3_and_below_producer_epoch_2, v3_and_below_topics_2,
-                ), pos
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

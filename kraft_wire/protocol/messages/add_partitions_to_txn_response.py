@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -28,6 +29,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_rows_i_h = row_reader("i h")
 
 
 class AddPartitionsToTxnPartitionResult(Structure, gc=False):
@@ -117,54 +120,62 @@ class AddPartitionsToTxnResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AddPartitionsToTxnResponse:
         start = pos
         try:
             if 4 <= version <= 5:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, results_by_transaction_size = _read_ihB(data, pos)
                 pos += 7
                 results_by_transaction: list[AddPartitionsToTxnResult]
                 results_by_transaction = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            transactional_id = data[pos + 1:end].decode()
-                            pos = end
+                if results_by_transaction_size != 1:
+                    if not 0 < results_by_transaction_size < 128:
+                        results_by_transaction_size, pos = long_count(data, pos, results_by_transaction_size)
+                    while results_by_transaction_size > 1:
+                        results_by_transaction_size -= 1
+                        transactional_id_size = data[pos]
+                        if transactional_id_size < 128:
+                            transactional_id, topic_results_size = _read_string_B[transactional_id_size](
+                                data, pos + 1,
+                            )
+                            pos += transactional_id_size + 1
                         else:
-                            transactional_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                transactional_id, topic_results_size,
+                            ), pos = long_string(data, pos + 1, transactional_id_size, "B")
                         topic_results: list[AddPartitionsToTxnTopicResult]
                         topic_results = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topic_results_size != 1:
+                            if not 0 < topic_results_size < 128:
+                                topic_results_size, pos = long_count(data, pos, topic_results_size)
+                            while topic_results_size > 1:
+                                topic_results_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, results_by_partition_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        name, results_by_partition_size,
+                                    ), pos = long_string(data, pos + 1, name_size, "B")
                                 results_by_partition: list[AddPartitionsToTxnPartitionResult]
                                 results_by_partition = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if results_by_partition_size != 1:
+                                    if not 0 < results_by_partition_size < 128:
+                                        results_by_partition_size, pos = long_count(
+                                            data, pos, results_by_partition_size,
+                                        )
+                                    if results_by_partition_size > 4:
+                                        columns, results_by_partition_size, pos = _read_rows_i_h(
+                                            data, pos, results_by_partition_size,
+                                        )
+                                        results_by_partition = list(map(
+                                            AddPartitionsToTxnPartitionResult, *columns,
+                                        ))
+                                    while results_by_partition_size > 1:
+                                        results_by_partition_size -= 1
                                         partition_index, partition_error_code, tags = _read_ihB(data, pos)
                                         unknown: UnknownTags = ()
                                         if tags:
@@ -174,106 +185,118 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                                         results_by_partition.append(AddPartitionsToTxnPartitionResult(
                                             partition_index, partition_error_code, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 topic_results.append(AddPartitionsToTxnTopicResult(
-                                    name, results_by_partition, unknown_2,
+                                    name.decode(), results_by_partition, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         results_by_transaction.append(AddPartitionsToTxnResult(
-                            transactional_id, topic_results, unknown_3,
+                            transactional_id.decode(), topic_results, unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return AddPartitionsToTxnResponse(
+                message = AddPartitionsToTxnResponse(
                     throttle_time_ms, error_code, results_by_transaction, [], unknown_4,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, results_by_topic_v3_and_below_size = _read_iB(data, pos)
                 pos += 5
                 results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
                 results_by_topic_v3_and_below = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if results_by_topic_v3_and_below_size != 1:
+                    if not 0 < results_by_topic_v3_and_below_size < 128:
+                        results_by_topic_v3_and_below_size, pos = long_count(
+                            data, pos, results_by_topic_v3_and_below_size,
+                        )
+                    while results_by_topic_v3_and_below_size > 1:
+                        results_by_topic_v3_and_below_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, results_by_partition_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                name_2, results_by_partition_size_2,
+                            ), pos = long_string(data, pos + 1, name_size_2, "B")
                         results_by_partition_2: list[AddPartitionsToTxnPartitionResult]
                         results_by_partition_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, partition_error_code_2, tags = _read_ihB(data, pos)
+                        if results_by_partition_size_2 != 1:
+                            if not 0 < results_by_partition_size_2 < 128:
+                                results_by_partition_size_2, pos = long_count(
+                                    data, pos, results_by_partition_size_2,
+                                )
+                            if results_by_partition_size_2 > 4:
+                                columns, results_by_partition_size_2, pos = _read_rows_i_h(
+                                    data, pos, results_by_partition_size_2,
+                                )
+                                results_by_partition_2 = list(map(
+                                    AddPartitionsToTxnPartitionResult, *columns,
+                                ))
+                            while results_by_partition_size_2 > 1:
+                                results_by_partition_size_2 -= 1
+                                partition_index_2, partition_error_code_2, tags_5 = _read_ihB(data, pos)
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 7, tags)
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 7, tags_5)
                                     pos -= 7
                                 pos += 7
                                 results_by_partition_2.append(AddPartitionsToTxnPartitionResult(
                                     partition_index_2, partition_error_code_2, unknown_5,
                                 ))
-                        tags = data[pos]
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
                         results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(
-                            name_2, results_by_partition_2, unknown_6,
+                            name_2.decode(), results_by_partition_2, unknown_6,
                         ))
-                tags = data[pos]
+                tags_7 = data[pos]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                     pos -= 1
-                return AddPartitionsToTxnResponse(
+                message = AddPartitionsToTxnResponse(
                     throttle_time_ms_2, 0, [], results_by_topic_v3_and_below, unknown_7,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 2:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, results_by_topic_v3_and_below_size_2 = _read_ii(data, pos)
                 pos += 8
                 results_by_topic_v3_and_below_2: list[AddPartitionsToTxnTopicResult]
                 results_by_topic_v3_and_below_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, results_by_topic_v3_and_below_size_2)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    results_by_partition_size_3, = _read_i(data, pos)
                     pos += 4
                     results_by_partition_3: list[AddPartitionsToTxnPartitionResult]
                     results_by_partition_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, results_by_partition_size_3)):
                         partition_index_3, partition_error_code_3 = _read_ih(data, pos)
                         pos += 6
                         results_by_partition_3.append(AddPartitionsToTxnPartitionResult(
@@ -282,12 +305,23 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                     results_by_topic_v3_and_below_2.append(AddPartitionsToTxnTopicResult(
                         name_3, results_by_partition_3,
                     ))
-                return AddPartitionsToTxnResponse(
+                message = AddPartitionsToTxnResponse(
                     throttle_time_ms_3, 0, [], results_by_topic_v3_and_below_2,
-                ), pos
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,12 +18,13 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_read_HB = struct.Struct(">HB").unpack_from
-_read_ii16sB = struct.Struct(">ii16sB").unpack_from
 _write_tB = struct.Struct(">?B").pack
 _write_HB = struct.Struct(">HB").pack
 _write_ii16s = struct.Struct(">ii16s").pack
 _write_ii16sB = struct.Struct(">ii16sB").pack
+_read_string_B = string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_nullable_string_ii16sB = nullable_string_readers("ii16sB")
 
 
 class Listener(Structure, gc=False):
@@ -76,116 +79,112 @@ class AddRaftVoterRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddRaftVoterRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AddRaftVoterRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    cluster_id, timeout_ms, voter_id, voter_directory_id, listeners_size = _read_nullable_string_ii16sB[cluster_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size or 1) + 25
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                timeout_ms, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
-                pos += 25
+                    (
+                        cluster_id, timeout_ms, voter_id, voter_directory_id, listeners_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "ii16sB")
                 listeners: list[Listener]
                 listeners = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if listeners_size != 1:
+                    if not 0 < listeners_size < 128:
+                        listeners_size, pos = long_count(data, pos, listeners_size)
+                    while listeners_size > 1:
+                        listeners_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, host_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                        if host_size < 128:
+                            host, port, tags = _read_string_HB[host_size](data, pos)
+                            pos += host_size + 2
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, tags = _read_HB(data, pos)
+                            (host, port, tags), pos = long_string(data, pos, host_size, "HB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        listeners.append(Listener(name, host, port, unknown))
-                ack_when_committed, tags = _read_tB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        listeners.append(Listener(name.decode(), host.decode(), port, unknown))
+                ack_when_committed, tags_2 = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags_2)
                     pos -= 2
-                return AddRaftVoterRequest(
-                    cluster_id, timeout_ms, voter_id, as_uuid(Uuid, voter_directory_id), listeners,
-                    ack_when_committed, unknown_2,
-                ), pos + 2
+                message = AddRaftVoterRequest(
+                    cluster_id.decode() if cluster_id_size else None, timeout_ms, voter_id,
+                    UUIDS[voter_directory_id], listeners, ack_when_committed, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if version == 0:
-                size = data[pos]
-                cluster_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id_2 = None
-                    pos += 1
+                cluster_id_size_2 = data[pos]
+                if cluster_id_size_2 < 128:
+                    cluster_id_2, timeout_ms_2, voter_id_2, voter_directory_id_2, listeners_size_2 = _read_nullable_string_ii16sB[cluster_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size_2 or 1) + 25
                 else:
-                    cluster_id_2, pos = long_string(data, pos + 1, size)
-                timeout_ms_2, voter_id_2, voter_directory_id_2, size = _read_ii16sB(data, pos)
-                pos += 25
+                    (
+                        cluster_id_2, timeout_ms_2, voter_id_2, voter_directory_id_2, listeners_size_2,
+                    ), pos = long_string(data, pos + 1, cluster_id_size_2, "ii16sB")
                 listeners_2: list[Listener]
                 listeners_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if listeners_size_2 != 1:
+                    if not 0 < listeners_size_2 < 128:
+                        listeners_size_2, pos = long_count(data, pos, listeners_size_2)
+                    while listeners_size_2 > 1:
+                        listeners_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, host_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (name_2, host_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
+                        if host_size_2 < 128:
+                            host_2, port_2, tags_3 = _read_string_HB[host_size_2](data, pos)
+                            pos += host_size_2 + 2
                         else:
-                            host_2, pos = long_string(data, pos + 1, size)
-                        port_2, tags = _read_HB(data, pos)
+                            (host_2, port_2, tags_3), pos = long_string(data, pos, host_size_2, "HB")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        listeners_2.append(Listener(name_2, host_2, port_2, unknown_3))
-                tags = data[pos]
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        listeners_2.append(Listener(name_2.decode(), host_2.decode(), port_2, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return AddRaftVoterRequest(
-                    cluster_id_2, timeout_ms_2, voter_id_2, as_uuid(Uuid, voter_directory_id_2), listeners_2,
-                    True, unknown_4,
-                ), pos + 1
+                message = AddRaftVoterRequest(
+                    cluster_id_2.decode() if cluster_id_size_2 else None, timeout_ms_2, voter_id_2,
+                    UUIDS[voter_directory_id_2], listeners_2, True, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddRaftVoterRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

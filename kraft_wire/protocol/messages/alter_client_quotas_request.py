@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,7 +18,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
 _read_dt = struct.Struct(">d?").unpack_from
-_read_dtB = struct.Struct(">d?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
@@ -27,6 +26,9 @@ _write_dt = struct.Struct(">d?").pack
 _write_dtB = struct.Struct(">d?B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_dtB = string_readers("d?B")
 
 
 class EntityData(Structure, gc=False):
@@ -101,131 +103,125 @@ class AlterClientQuotasRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterClientQuotasRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                entries_size = data[pos]
                 pos += 1
                 entries: list[EntryData]
                 entries = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
+                if entries_size != 1:
+                    if not 0 < entries_size < 128:
+                        entries_size, pos = long_count(data, pos, entries_size)
+                    while entries_size > 1:
+                        entries_size -= 1
+                        entity_size = data[pos]
                         pos += 1
                         entity: list[EntityData]
                         entity = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    entity_type = data[pos + 1:end].decode()
-                                    pos = end
+                        if entity_size != 1:
+                            if not 0 < entity_size < 128:
+                                entity_size, pos = long_count(data, pos, entity_size)
+                            while entity_size > 1:
+                                entity_size -= 1
+                                entity_type_size = data[pos]
+                                if entity_type_size < 128:
+                                    entity_type, entity_name_size = _read_string_B[entity_type_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += entity_type_size + 1
                                 else:
-                                    entity_type, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                entity_name: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    entity_name = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    entity_name = None
-                                    pos += 1
+                                    (
+                                        entity_type, entity_name_size,
+                                    ), pos = long_string(data, pos + 1, entity_type_size, "B")
+                                if entity_name_size < 128:
+                                    entity_name, tags = _read_nullable_string_B[entity_name_size](data, pos)
+                                    pos += (entity_name_size or 1)
                                 else:
-                                    entity_name, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
+                                    (entity_name, tags), pos = long_string(data, pos, entity_name_size, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                entity.append(EntityData(entity_type, entity_name, unknown))
-                        size = data[pos]
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
+                                entity.append(EntityData(
+                                    entity_type.decode(), entity_name.decode() if entity_name_size else None,
+                                    unknown,
+                                ))
+                        ops_size = data[pos]
                         pos += 1
                         ops: list[OpData]
                         ops = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    key = data[pos + 1:end].decode()
-                                    pos = end
+                        if ops_size != 1:
+                            if not 0 < ops_size < 128:
+                                ops_size, pos = long_count(data, pos, ops_size)
+                            while ops_size > 1:
+                                ops_size -= 1
+                                key_size = data[pos]
+                                if key_size < 128:
+                                    key, value, remove, tags_2 = _read_string_dtB[key_size](data, pos + 1)
+                                    pos += key_size + 10
                                 else:
-                                    key, pos = long_string(data, pos + 1, size)
-                                value, remove, tags = _read_dtB(data, pos)
+                                    (
+                                        key, value, remove, tags_2,
+                                    ), pos = long_string(data, pos + 1, key_size, "d?B")
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
-                                    pos -= 10
-                                pos += 10
-                                ops.append(OpData(key, value, remove, unknown_2))
-                        tags = data[pos]
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                                ops.append(OpData(key.decode(), value, remove, unknown_2))
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         entries.append(EntryData(entity, ops, unknown_3))
-                validate_only, tags = _read_tB(data, pos)
+                validate_only, tags_4 = _read_tB(data, pos)
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 2, tags_4)
                     pos -= 2
-                return AlterClientQuotasRequest(entries, validate_only, unknown_4), pos + 2
+                message = AlterClientQuotasRequest(entries, validate_only, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if version == 0:
-                size, = _read_i(data, pos)
+                entries_size_2, = _read_i(data, pos)
                 pos += 4
                 entries_2: list[EntryData]
                 entries_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_i(data, pos)
+                for _ in range(check_count(data, pos, entries_size_2)):
+                    entity_size_2, = _read_i(data, pos)
                     pos += 4
                     entity_2: list[EntityData]
                     entity_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, entity_size_2)):
+                        entity_type_size_2, = _read_h(data, pos)
+                        if entity_type_size_2 >= 0:
+                            end = pos + 2 + entity_type_size_2
                             entity_type_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
+                        entity_name_size_2, = _read_h(data, pos)
                         entity_name_2: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if entity_name_size_2 >= 0:
+                            end = pos + 2 + entity_name_size_2
                             entity_name_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             entity_name_2 = None
                             pos += 2
                         entity_2.append(EntityData(entity_type_2, entity_name_2))
-                    size, = _read_i(data, pos)
+                    ops_size_2, = _read_i(data, pos)
                     pos += 4
                     ops_2: list[OpData]
                     ops_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, ops_size_2)):
+                        key_size_2, = _read_h(data, pos)
+                        if key_size_2 >= 0:
+                            end = pos + 2 + key_size_2
                             key_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -235,10 +231,21 @@ class AlterClientQuotasRequest(Message, gc=False):
                         ops_2.append(OpData(key_2, value_2, remove_2))
                     entries_2.append(EntryData(entity_2, ops_2))
                 validate_only_2 = data[pos] != 0
-                return AlterClientQuotasRequest(entries_2, validate_only_2), pos + 1
+                message = AlterClientQuotasRequest(entries_2, validate_only_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

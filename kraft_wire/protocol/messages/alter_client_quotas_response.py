@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -28,6 +28,8 @@ _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class EntityData(Structure, gc=False):
@@ -86,112 +88,110 @@ class AlterClientQuotasResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterClientQuotasResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, entries_size = _read_iB(data, pos)
                 pos += 5
                 entries: list[EntryData]
                 entries = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if entries_size != 1:
+                    if not 0 < entries_size < 128:
+                        entries_size, pos = long_count(data, pos, entries_size)
+                    while entries_size > 1:
+                        entries_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, entity_size = _read_nullable_string_B[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 3
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                error_message, entity_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "B")
                         entity: list[EntityData]
                         entity = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    entity_type = data[pos + 1:end].decode()
-                                    pos = end
+                        if entity_size != 1:
+                            if not 0 < entity_size < 128:
+                                entity_size, pos = long_count(data, pos, entity_size)
+                            while entity_size > 1:
+                                entity_size -= 1
+                                entity_type_size = data[pos]
+                                if entity_type_size < 128:
+                                    entity_type, entity_name_size = _read_string_B[entity_type_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += entity_type_size + 1
                                 else:
-                                    entity_type, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                entity_name: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    entity_name = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    entity_name = None
-                                    pos += 1
+                                    (
+                                        entity_type, entity_name_size,
+                                    ), pos = long_string(data, pos + 1, entity_type_size, "B")
+                                if entity_name_size < 128:
+                                    entity_name, tags = _read_nullable_string_B[entity_name_size](data, pos)
+                                    pos += (entity_name_size or 1)
                                 else:
-                                    entity_name, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
+                                    (entity_name, tags), pos = long_string(data, pos, entity_name_size, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                entity.append(EntityData(entity_type, entity_name, unknown))
-                        tags = data[pos]
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
+                                entity.append(EntityData(
+                                    entity_type.decode(), entity_name.decode() if entity_name_size else None,
+                                    unknown,
+                                ))
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        entries.append(EntryData(error_code, error_message, entity, unknown_2))
-                tags = data[pos]
+                        entries.append(EntryData(
+                            error_code, error_message.decode() if error_message_size else None, entity,
+                            unknown_2,
+                        ))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AlterClientQuotasResponse(throttle_time_ms, entries, unknown_3), pos + 1
+                message = AlterClientQuotasResponse(throttle_time_ms, entries, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, entries_size_2 = _read_ii(data, pos)
                 pos += 8
                 entries_2: list[EntryData]
                 entries_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_2, size = _read_hh(data, pos)
+                for _ in range(check_count(data, pos, entries_size_2)):
+                    error_code_2, error_message_size_2 = _read_hh(data, pos)
                     error_message_2: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_2 >= 0:
+                        end = pos + 4 + error_message_size_2
                         error_message_2 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         error_message_2 = None
                         pos += 4
-                    size, = _read_i(data, pos)
+                    entity_size_2, = _read_i(data, pos)
                     pos += 4
                     entity_2: list[EntityData]
                     entity_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, entity_size_2)):
+                        entity_type_size_2, = _read_h(data, pos)
+                        if entity_type_size_2 >= 0:
+                            end = pos + 2 + entity_type_size_2
                             entity_type_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
+                        entity_name_size_2, = _read_h(data, pos)
                         entity_name_2: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if entity_name_size_2 >= 0:
+                            end = pos + 2 + entity_name_size_2
                             entity_name_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -200,10 +200,21 @@ class AlterClientQuotasResponse(Message, gc=False):
                         entity_2.append(EntityData(entity_type_2, entity_name_2))
                     entries_2.append(EntryData(error_code_2, error_message_2, entity_2))
                 if pos <= len(data):
-                    return AlterClientQuotasResponse(throttle_time_ms_2, entries_2), pos
+                    message = AlterClientQuotasResponse(throttle_time_ms_2, entries_2)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

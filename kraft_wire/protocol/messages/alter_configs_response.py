@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,7 +16,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_bB = struct.Struct(">bB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
@@ -31,6 +30,8 @@ _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_bB = nullable_string_readers("bB")
 
 
 class AlterConfigsResourceResponse(Structure, gc=False):
@@ -79,72 +80,70 @@ class AlterConfigsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterConfigsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterConfigsResponse:
         start = pos
         try:
             if version == 2:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, responses_size = _read_iB(data, pos)
                 pos += 5
                 responses: list[AlterConfigsResourceResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, resource_type, resource_name_size = _read_nullable_string_bB[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 4
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
+                            (
+                                error_message, resource_type, resource_name_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "bB")
+                        if resource_name_size < 128:
+                            resource_name, tags = _read_string_B[resource_name_size](data, pos)
+                            pos += resource_name_size
                         else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        tags = data[pos]
+                            (resource_name, tags), pos = long_string(data, pos, resource_name_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         responses.append(AlterConfigsResourceResponse(
-                            error_code, error_message, resource_type, resource_name, unknown,
+                            error_code, error_message.decode() if error_message_size else None, resource_type,
+                            resource_name.decode(), unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return AlterConfigsResponse(throttle_time_ms, responses, unknown_2), pos + 1
+                message = AlterConfigsResponse(throttle_time_ms, responses, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 1:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, responses_size_2 = _read_ii(data, pos)
                 pos += 8
                 responses_2: list[AlterConfigsResourceResponse]
                 responses_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_2, size = _read_hh(data, pos)
+                for _ in range(check_count(data, pos, responses_size_2)):
+                    error_code_2, error_message_size_2 = _read_hh(data, pos)
                     error_message_2: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_2 >= 0:
+                        end = pos + 4 + error_message_size_2
                         error_message_2 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         error_message_2 = None
                         pos += 4
-                    resource_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                    resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                    if resource_name_size_2 >= 0:
+                        end = pos + 3 + resource_name_size_2
                         resource_name_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
@@ -153,10 +152,21 @@ class AlterConfigsResponse(Message, gc=False):
                         error_code_2, error_message_2, resource_type_2, resource_name_2,
                     ))
                 if pos <= len(data):
-                    return AlterConfigsResponse(throttle_time_ms_2, responses_2), pos
+                    message = AlterConfigsResponse(throttle_time_ms_2, responses_2)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterConfigsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -23,6 +23,7 @@ _write_it = struct.Struct(">i?").pack
 _write_itB = struct.Struct(">i?B").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -88,53 +89,47 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterPartitionReassignmentsRequest:
         start = pos
         try:
             if version == 1:
-                timeout_ms, allow_replication_factor_change, size = _read_itB(data, pos)
+                timeout_ms, allow_replication_factor_change, topics_size = _read_itB(data, pos)
                 pos += 6
                 topics: list[ReassignableTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[ReassignablePartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, size = _read_iB(data, pos)
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, replicas_size = _read_iB(data, pos)
                                 pos += 5
                                 replicas: tuple[int, ...] | None
-                                if size == 0:
+                                if replicas_size == 0:
                                     replicas = None
                                 else:
-                                    if size == 1:
+                                    if replicas_size == 1:
                                         replicas = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        replicas = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                                    elif 0 < replicas_size < SHORT:
+                                        replicas = _read_array_i[replicas_size](data, pos)
+                                        pos += 4 * replicas_size - 4
                                     else:
-                                        replicas, pos = long_array(data, pos, size, "i")
+                                        replicas, pos = long_array(data, pos, replicas_size, "i")
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -142,88 +137,98 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                                     pos -= 1
                                 pos += 1
                                 partitions.append(ReassignablePartition(partition_index, replicas, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(ReassignableTopic(name, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(ReassignableTopic(name.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AlterPartitionReassignmentsRequest(
+                message = AlterPartitionReassignmentsRequest(
                     timeout_ms, allow_replication_factor_change, topics, unknown_3,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                timeout_ms_2, size = _read_iB(data, pos)
+                timeout_ms_2, topics_size_2 = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[ReassignableTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions_2: list[ReassignablePartition]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, size = _read_iB(data, pos)
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, replicas_size_2 = _read_iB(data, pos)
                                 pos += 5
                                 replicas_2: tuple[int, ...] | None
-                                if size == 0:
+                                if replicas_size_2 == 0:
                                     replicas_2 = None
                                 else:
-                                    if size == 1:
+                                    if replicas_size_2 == 1:
                                         replicas_2 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        replicas_2 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                                    elif 0 < replicas_size_2 < SHORT:
+                                        replicas_2 = _read_array_i[replicas_size_2](data, pos)
+                                        pos += 4 * replicas_size_2 - 4
                                     else:
-                                        replicas_2, pos = long_array(data, pos, size, "i")
-                                tags = data[pos]
+                                        replicas_2, pos = long_array(data, pos, replicas_size_2, "i")
+                                tags_4 = data[pos]
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
                                 pos += 1
                                 partitions_2.append(ReassignablePartition(
                                     partition_index_2, replicas_2, unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topics_2.append(ReassignableTopic(name_2, partitions_2, unknown_5))
-                tags = data[pos]
+                        topics_2.append(ReassignableTopic(name_2.decode(), partitions_2, unknown_5))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return AlterPartitionReassignmentsRequest(timeout_ms_2, True, topics_2, unknown_6), pos + 1
+                message = AlterPartitionReassignmentsRequest(timeout_ms_2, True, topics_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[AlterPartitionReassignmentsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,6 +22,8 @@ _write_ith = struct.Struct(">i?h").pack
 _write_ithB = struct.Struct(">i?hB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class ReassignablePartitionResponse(Structure, gc=False):
@@ -96,163 +100,158 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[AlterPartitionReassignmentsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterPartitionReassignmentsResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, allow_replication_factor_change, error_code, size = _read_ithB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 7 + size
-                    error_message = data[pos + 8:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 8
+                throttle_time_ms, allow_replication_factor_change, error_code, error_message_size = _read_ithB(
+                    data, pos,
+                )
+                if error_message_size < 128:
+                    error_message, responses_size = _read_nullable_string_B[error_message_size](data, pos + 8)
+                    pos += (error_message_size or 1) + 8
                 else:
-                    error_message, pos = long_string(data, pos + 8, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, responses_size), pos = long_string(data, pos + 8, error_message_size, "B")
                 responses: list[ReassignableTopicResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[ReassignablePartitionResponse]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, error_code_2, size = _read_ihB(data, pos)
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_2 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                                if error_message_size_2 < 128:
+                                    error_message_2, tags = _read_nullable_string_B[error_message_size_2](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size_2 or 1) + 7
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 7, size)
-                                tags = data[pos]
+                                    (
+                                        error_message_2, tags,
+                                    ), pos = long_string(data, pos + 7, error_message_size_2, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 partitions.append(ReassignablePartitionResponse(
-                                    partition_index, error_code_2, error_message_2, unknown,
+                                    partition_index, error_code_2,
+                                    error_message_2.decode() if error_message_size_2 else None, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        responses.append(ReassignableTopicResponse(name, partitions, unknown_2))
-                tags = data[pos]
+                        responses.append(ReassignableTopicResponse(name.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AlterPartitionReassignmentsResponse(
-                    throttle_time_ms, allow_replication_factor_change, error_code, error_message, responses,
-                    unknown_3,
-                ), pos + 1
+                message = AlterPartitionReassignmentsResponse(
+                    throttle_time_ms, allow_replication_factor_change, error_code,
+                    error_message.decode() if error_message_size else None, responses, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
-                error_message_3: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message_3 = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message_3 = None
-                    pos += 7
+                throttle_time_ms_2, error_code_3, error_message_size_3 = _read_ihB(data, pos)
+                if error_message_size_3 < 128:
+                    error_message_3, responses_size_2 = _read_nullable_string_B[error_message_size_3](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size_3 or 1) + 7
                 else:
-                    error_message_3, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        error_message_3, responses_size_2,
+                    ), pos = long_string(data, pos + 7, error_message_size_3, "B")
                 responses_2: list[ReassignableTopicResponse]
                 responses_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if responses_size_2 != 1:
+                    if not 0 < responses_size_2 < 128:
+                        responses_size_2, pos = long_count(data, pos, responses_size_2)
+                    while responses_size_2 > 1:
+                        responses_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions_2: list[ReassignablePartitionResponse]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, error_code_4, size = _read_ihB(data, pos)
-                                error_message_4: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_4 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_4 = None
-                                    pos += 7
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, error_code_4, error_message_size_4 = _read_ihB(data, pos)
+                                if error_message_size_4 < 128:
+                                    error_message_4, tags_4 = _read_nullable_string_B[error_message_size_4](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size_4 or 1) + 7
                                 else:
-                                    error_message_4, pos = long_string(data, pos + 7, size)
-                                tags = data[pos]
+                                    (
+                                        error_message_4, tags_4,
+                                    ), pos = long_string(data, pos + 7, error_message_size_4, "B")
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
                                 partitions_2.append(ReassignablePartitionResponse(
-                                    partition_index_2, error_code_4, error_message_4, unknown_4,
+                                    partition_index_2, error_code_4,
+                                    error_message_4.decode() if error_message_size_4 else None, unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        responses_2.append(ReassignableTopicResponse(name_2, partitions_2, unknown_5))
-                tags = data[pos]
+                        responses_2.append(ReassignableTopicResponse(
+                            name_2.decode(), partitions_2, unknown_5,
+                        ))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return AlterPartitionReassignmentsResponse(
-                    throttle_time_ms_2, True, error_code_3, error_message_3, responses_2, unknown_6,
-                ), pos + 1
+                message = AlterPartitionReassignmentsResponse(
+                    throttle_time_ms_2, True, error_code_3,
+                    error_message_3.decode() if error_message_size_3 else None, responses_2, unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[AlterPartitionReassignmentsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

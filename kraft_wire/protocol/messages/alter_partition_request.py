@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags, refuse,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -29,6 +30,8 @@ _write_iiB = struct.Struct(">iiB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
 _read_array_i = array_readers("i")
+_read_rows_i_i_in_b_i = row_reader("i i i* b i")
+_read_rows_i_q = row_reader("i q")
 _write_array_i = array_writers("i")
 
 
@@ -121,40 +124,46 @@ class AlterPartitionRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterPartitionRequest:
         start = pos
         try:
             if version == 3:
-                broker_id, broker_epoch, size = _read_iqB(data, pos)
+                broker_id, broker_epoch, topics_size = _read_iqB(data, pos)
                 pos += 13
                 topics: list[TopicData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, leader_epoch, size = _read_iiB(data, pos)
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, leader_epoch, new_isr_with_epochs_size = _read_iiB(data, pos)
                                 pos += 9
                                 new_isr_with_epochs: list[BrokerState]
                                 new_isr_with_epochs = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if new_isr_with_epochs_size != 1:
+                                    if not 0 < new_isr_with_epochs_size < 128:
+                                        new_isr_with_epochs_size, pos = long_count(
+                                            data, pos, new_isr_with_epochs_size,
+                                        )
+                                    if new_isr_with_epochs_size > 4:
+                                        columns, new_isr_with_epochs_size, pos = _read_rows_i_q(
+                                            data, pos, new_isr_with_epochs_size,
+                                        )
+                                        new_isr_with_epochs = list(map(BrokerState, *columns))
+                                    while new_isr_with_epochs_size > 1:
+                                        new_isr_with_epochs_size -= 1
                                         broker_id_2, broker_epoch_2, tags = _read_iqB(data, pos)
                                         unknown: UnknownTags = ()
                                         if tags:
@@ -164,86 +173,112 @@ class AlterPartitionRequest(Message, gc=False):
                                         new_isr_with_epochs.append(BrokerState(
                                             broker_id_2, broker_epoch_2, unknown,
                                         ))
-                                leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
+                                leader_recovery_state, partition_epoch, tags_2 = _read_biB(data, pos)
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 6, tags_2)
                                     pos -= 6
                                 pos += 6
                                 partitions.append(PartitionData(
                                     partition_index, leader_epoch, (), new_isr_with_epochs,
                                     leader_recovery_state, partition_epoch, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_3))
-                tags = data[pos]
+                        topics.append(TopicData(UUIDS[topic_id], partitions, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return AlterPartitionRequest(broker_id, broker_epoch, topics, unknown_4), pos + 1
+                message = AlterPartitionRequest(broker_id, broker_epoch, topics, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 2:
-                broker_id_3, broker_epoch_3, size = _read_iqB(data, pos)
+                broker_id_3, broker_epoch_3, topics_size_2 = _read_iqB(data, pos)
                 pos += 13
                 topics_2: list[TopicData]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         pos += 17
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, leader_epoch_2, size = _read_iiB(data, pos)
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_i_in_b_i(
+                                    data, pos, partitions_size_2,
+                                )
+                                partitions_2 = [
+                                    PartitionData(
+                                        partition_index, leader_epoch, new_isr, [], leader_recovery_state,
+                                        partition_epoch,
+                                    )
+                                    for (
+                                        partition_index, leader_epoch, new_isr, leader_recovery_state,
+                                        partition_epoch,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, leader_epoch_2, new_isr_size = _read_iiB(data, pos)
                                 new_isr: tuple[int, ...]
-                                if size == 1:
+                                if new_isr_size == 1:
                                     new_isr = ()
                                     pos += 9
-                                elif 0 < size < SHORT:
-                                    new_isr = _read_array_i[size](data, pos + 9)
-                                    pos += 4 * size + 5
+                                elif 0 < new_isr_size < SHORT:
+                                    new_isr = _read_array_i[new_isr_size](data, pos + 9)
+                                    pos += 4 * new_isr_size + 5
                                 else:
-                                    new_isr, pos = long_array(data, pos + 9, size, "i")
-                                leader_recovery_state_2, partition_epoch_2, tags = _read_biB(data, pos)
+                                    new_isr, pos = long_array(data, pos + 9, new_isr_size, "i")
+                                leader_recovery_state_2, partition_epoch_2, tags_5 = _read_biB(data, pos)
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 6, tags)
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 6, tags_5)
                                     pos -= 6
                                 pos += 6
                                 partitions_2.append(PartitionData(
                                     partition_index_2, leader_epoch_2, new_isr, [], leader_recovery_state_2,
                                     partition_epoch_2, unknown_5,
                                 ))
-                        tags = data[pos]
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_6))
-                tags = data[pos]
+                        topics_2.append(TopicData(UUIDS[topic_id_2], partitions_2, unknown_6))
+                tags_7 = data[pos]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                     pos -= 1
-                return AlterPartitionRequest(broker_id_3, broker_epoch_3, topics_2, unknown_7), pos + 1
+                message = AlterPartitionRequest(broker_id_3, broker_epoch_3, topics_2, unknown_7)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

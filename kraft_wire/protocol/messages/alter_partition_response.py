@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -28,6 +29,7 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihii = struct.Struct(">ihii").pack
 _read_array_i = array_readers("i")
+_read_rows_i_h_i_i_in_b_i = row_reader("i h i i i* b i")
 _write_array_i = array_writers("i")
 
 
@@ -106,42 +108,47 @@ class AlterPartitionResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterPartitionResponse:
         start = pos
         try:
             if 2 <= version <= 3:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, topics_size = _read_ihB(data, pos)
                 pos += 7
                 topics: list[TopicData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, error_code_2, leader_id, leader_epoch, size = _read_ihiiB(
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_h_i_i_in_b_i(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = list(map(PartitionData, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, error_code_2, leader_id, leader_epoch, isr_size = _read_ihiiB(
                                     data, pos,
                                 )
                                 isr: tuple[int, ...]
-                                if size == 1:
+                                if isr_size == 1:
                                     isr = ()
                                     pos += 15
-                                elif 0 < size < SHORT:
-                                    isr = _read_array_i[size](data, pos + 15)
-                                    pos += 4 * size + 11
+                                elif 0 < isr_size < SHORT:
+                                    isr = _read_array_i[isr_size](data, pos + 15)
+                                    pos += 4 * isr_size + 11
                                 else:
-                                    isr, pos = long_array(data, pos + 15, size, "i")
+                                    isr, pos = long_array(data, pos + 15, isr_size, "i")
                                 leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -152,22 +159,33 @@ class AlterPartitionResponse(Message, gc=False):
                                     partition_index, error_code_2, leader_id, leader_epoch, isr,
                                     leader_recovery_state, partition_epoch, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(TopicData(UUIDS[topic_id], partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AlterPartitionResponse(throttle_time_ms, error_code, topics, unknown_3), pos + 1
+                message = AlterPartitionResponse(throttle_time_ms, error_code, topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -28,6 +29,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_rows_i_h = row_reader("i h")
 
 
 class AlterReplicaLogDirPartitionResult(Structure, gc=False):
@@ -89,37 +92,39 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterReplicaLogDirsResponse:
         start = pos
         try:
             if version == 2:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, results_size = _read_iB(data, pos)
                 pos += 5
                 results: list[AlterReplicaLogDirTopicResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name = data[pos + 1:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        topic_name_size = data[pos]
+                        if topic_name_size < 128:
+                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
+                            pos += topic_name_size + 1
                         else:
-                            topic_name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name, partitions_size,
+                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
                         partitions: list[AlterReplicaLogDirPartitionResult]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_h(data, pos, partitions_size)
+                                partitions = list(map(AlterReplicaLogDirPartitionResult, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, error_code, tags = _read_ihB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -129,49 +134,63 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
                                 partitions.append(AlterReplicaLogDirPartitionResult(
                                     partition_index, error_code, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        results.append(AlterReplicaLogDirTopicResult(topic_name, partitions, unknown_2))
-                tags = data[pos]
+                        results.append(AlterReplicaLogDirTopicResult(
+                            topic_name.decode(), partitions, unknown_2,
+                        ))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AlterReplicaLogDirsResponse(throttle_time_ms, results, unknown_3), pos + 1
+                message = AlterReplicaLogDirsResponse(throttle_time_ms, results, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, results_size_2 = _read_ii(data, pos)
                 pos += 8
                 results_2: list[AlterReplicaLogDirTopicResult]
                 results_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, results_size_2)):
+                    topic_name_size_2, = _read_h(data, pos)
+                    if topic_name_size_2 >= 0:
+                        end = pos + 2 + topic_name_size_2
                         topic_name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[AlterReplicaLogDirPartitionResult]
                     partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_2)):
                         partition_index_2, error_code_2 = _read_ih(data, pos)
                         pos += 6
                         partitions_2.append(AlterReplicaLogDirPartitionResult(
                             partition_index_2, error_code_2,
                         ))
                     results_2.append(AlterReplicaLogDirTopicResult(topic_name_2, partitions_2))
-                return AlterReplicaLogDirsResponse(throttle_time_ms_2, results_2), pos
+                message = AlterReplicaLogDirsResponse(throttle_time_ms_2, results_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    long_count, long_size, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,11 +16,11 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_bB = struct.Struct(">bB").unpack_from
-_read_biB = struct.Struct(">biB").unpack_from
 _write_bB = struct.Struct(">bB").pack
 _write_bi = struct.Struct(">bi").pack
 _write_biB = struct.Struct(">biB").pack
+_read_string_bB = string_readers("bB")
+_read_string_biB = string_readers("biB")
 
 
 class ScramCredentialDeletion(Structure, gc=False):
@@ -91,91 +91,111 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterUserScramCredentialsRequest:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                deletions_size = data[pos]
                 pos += 1
                 deletions: list[ScramCredentialDeletion]
                 deletions = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if deletions_size != 1:
+                    if not 0 < deletions_size < 128:
+                        deletions_size, pos = long_count(data, pos, deletions_size)
+                    while deletions_size > 1:
+                        deletions_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, mechanism, tags = _read_string_bB[name_size](data, pos + 1)
+                            pos += name_size + 2
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        mechanism, tags = _read_bB(data, pos)
+                            (name, mechanism, tags), pos = long_string(data, pos + 1, name_size, "bB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                            pos -= 2
-                        pos += 2
-                        deletions.append(ScramCredentialDeletion(name, mechanism, unknown))
-                size = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        deletions.append(ScramCredentialDeletion(name.decode(), mechanism, unknown))
+                upsertions_size = data[pos]
                 pos += 1
                 upsertions: list[ScramCredentialUpsertion]
                 upsertions = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if upsertions_size != 1:
+                    if not 0 < upsertions_size < 128:
+                        upsertions_size, pos = long_count(data, pos, upsertions_size)
+                    while upsertions_size > 1:
+                        upsertions_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, mechanism_2, iterations, salt_size = _read_string_biB[name_size_2](
+                                data, pos + 1,
+                            )
+                            pos += name_size_2 + 6
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        mechanism_2, iterations, size = _read_biB(data, pos)
-                        pos += 6
+                            (
+                                name_2, mechanism_2, iterations, salt_size,
+                            ), pos = long_string(data, pos + 1, name_size_2, "biB")
                         salt: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if salt_size > 127:
+                            salt_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if salt_size > 16383:
+                                salt_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if salt_size > 2097151:
+                                    salt_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if salt_size > 0:
+                            end = pos + salt_size - 1
                             salt = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        size = data[pos]
+                        salted_password_size = data[pos]
                         pos += 1
                         salted_password: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if salted_password_size > 127:
+                            salted_password_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if salted_password_size > 16383:
+                                salted_password_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if salted_password_size > 2097151:
+                                    salted_password_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if salted_password_size > 0:
+                            end = pos + salted_password_size - 1
                             salted_password = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         upsertions.append(ScramCredentialUpsertion(
-                            name_2, mechanism_2, iterations, salt, salted_password, unknown_2,
+                            name_2.decode(), mechanism_2, iterations, salt, salted_password, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return AlterUserScramCredentialsRequest(deletions, upsertions, unknown_3), pos + 1
+                message = AlterUserScramCredentialsRequest(deletions, upsertions, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

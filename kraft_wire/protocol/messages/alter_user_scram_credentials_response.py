@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,12 +16,13 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_hB = string_readers("hB")
 
 
 class AlterUserScramCredentialsResult(Structure, gc=False):
@@ -65,58 +68,63 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[AlterUserScramCredentialsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AlterUserScramCredentialsResponse:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, results_size = _read_iB(data, pos)
                 pos += 5
                 results: list[AlterUserScramCredentialsResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            user = data[pos + 1:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        user_size = data[pos]
+                        if user_size < 128:
+                            user, error_code, error_message_size = _read_string_hB[user_size](data, pos + 1)
+                            pos += user_size + 3
                         else:
-                            user, pos = long_string(data, pos + 1, size)
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                            (
+                                user, error_code, error_message_size,
+                            ), pos = long_string(data, pos + 1, user_size, "hB")
+                        if error_message_size < 128:
+                            error_message, tags = _read_nullable_string_B[error_message_size](data, pos)
+                            pos += (error_message_size or 1)
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        tags = data[pos]
+                            (error_message, tags), pos = long_string(data, pos, error_message_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         results.append(AlterUserScramCredentialsResult(
-                            user, error_code, error_message, unknown,
+                            user.decode(), error_code, error_message.decode() if error_message_size else None,
+                            unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return AlterUserScramCredentialsResponse(throttle_time_ms, results, unknown_2), pos + 1
+                message = AlterUserScramCredentialsResponse(throttle_time_ms, results, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[AlterUserScramCredentialsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,15 +6,18 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_read_iB = struct.Struct(">iB").unpack_from
 _write_iB = struct.Struct(">iB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_iB = nullable_string_readers("iB")
 
 
 class ApiVersionsRequest(Message, gc=False):
@@ -52,61 +55,62 @@ class ApiVersionsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ApiVersionsRequest:
         try:
             if version == 5:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    client_software_name = data[1:end].decode()
-                    pos = end
+                client_software_name_size = data[0]
+                if client_software_name_size < 128:
+                    client_software_name, client_software_version_size = _read_string_B[client_software_name_size](
+                        data, 1,
+                    )
+                    pos = client_software_name_size + 1
                 else:
-                    client_software_name, pos = long_string(data, 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_software_version = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        client_software_name, client_software_version_size,
+                    ), pos = long_string(data, 1, client_software_name_size, "B")
+                if client_software_version_size < 128:
+                    client_software_version, cluster_id_size = _read_string_B[client_software_version_size](
+                        data, pos,
+                    )
+                    pos += client_software_version_size
                 else:
-                    client_software_version, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                    (
+                        client_software_version, cluster_id_size,
+                    ), pos = long_string(data, pos, client_software_version_size, "B")
+                if cluster_id_size < 128:
+                    cluster_id, node_id, tags = _read_nullable_string_iB[cluster_id_size](data, pos)
+                    pos += (cluster_id_size or 1) + 4
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                node_id, tags = _read_iB(data, pos)
+                    (cluster_id, node_id, tags), pos = long_string(data, pos, cluster_id_size, "iB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                    pos -= 5
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return ApiVersionsRequest(
-                    client_software_name, client_software_version, cluster_id, node_id, unknown,
+                    client_software_name.decode(), client_software_version.decode(),
+                    cluster_id.decode() if cluster_id_size else None, node_id, unknown,
                 )
             if 3 <= version <= 4:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    client_software_name_2 = data[1:end].decode()
-                    pos = end
+                client_software_name_size_2 = data[0]
+                if client_software_name_size_2 < 128:
+                    client_software_name_2, client_software_version_size_2 = _read_string_B[client_software_name_size_2](
+                        data, 1,
+                    )
+                    pos = client_software_name_size_2 + 1
                 else:
-                    client_software_name_2, pos = long_string(data, 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_software_version_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        client_software_name_2, client_software_version_size_2,
+                    ), pos = long_string(data, 1, client_software_name_size_2, "B")
+                if client_software_version_size_2 < 128:
+                    client_software_version_2, tags_2 = _read_string_B[client_software_version_size_2](
+                        data, pos,
+                    )
+                    pos += client_software_version_size_2
                 else:
-                    client_software_version_2, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (
+                        client_software_version_2, tags_2,
+                    ), pos = long_string(data, pos, client_software_version_size_2, "B")
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                 return ApiVersionsRequest(
-                    client_software_name_2, client_software_version_2, None, -1, unknown_2,
+                    client_software_name_2.decode(), client_software_version_2.decode(), None, -1, unknown_2,
                 )
             if 0 <= version <= 2:
                 return ApiVersionsRequest('', '', None, -1)
@@ -119,62 +123,63 @@ class ApiVersionsRequest(Message, gc=False):
         start = pos
         try:
             if version == 5:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_software_name = data[pos + 1:end].decode()
-                    pos = end
+                client_software_name_size = data[pos]
+                if client_software_name_size < 128:
+                    client_software_name, client_software_version_size = _read_string_B[client_software_name_size](
+                        data, pos + 1,
+                    )
+                    pos += client_software_name_size + 1
                 else:
-                    client_software_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_software_version = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        client_software_name, client_software_version_size,
+                    ), pos = long_string(data, pos + 1, client_software_name_size, "B")
+                if client_software_version_size < 128:
+                    client_software_version, cluster_id_size = _read_string_B[client_software_version_size](
+                        data, pos,
+                    )
+                    pos += client_software_version_size
                 else:
-                    client_software_version, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                    (
+                        client_software_version, cluster_id_size,
+                    ), pos = long_string(data, pos, client_software_version_size, "B")
+                if cluster_id_size < 128:
+                    cluster_id, node_id, tags = _read_nullable_string_iB[cluster_id_size](data, pos)
+                    pos += (cluster_id_size or 1) + 4
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                node_id, tags = _read_iB(data, pos)
+                    (cluster_id, node_id, tags), pos = long_string(data, pos, cluster_id_size, "iB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                    pos -= 5
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return ApiVersionsRequest(
-                    client_software_name, client_software_version, cluster_id, node_id, unknown,
-                ), pos + 5
+                    client_software_name.decode(), client_software_version.decode(),
+                    cluster_id.decode() if cluster_id_size else None, node_id, unknown,
+                ), pos
             if 3 <= version <= 4:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_software_name_2 = data[pos + 1:end].decode()
-                    pos = end
+                client_software_name_size_2 = data[pos]
+                if client_software_name_size_2 < 128:
+                    client_software_name_2, client_software_version_size_2 = _read_string_B[client_software_name_size_2](
+                        data, pos + 1,
+                    )
+                    pos += client_software_name_size_2 + 1
                 else:
-                    client_software_name_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_software_version_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        client_software_name_2, client_software_version_size_2,
+                    ), pos = long_string(data, pos + 1, client_software_name_size_2, "B")
+                if client_software_version_size_2 < 128:
+                    client_software_version_2, tags_2 = _read_string_B[client_software_version_size_2](
+                        data, pos,
+                    )
+                    pos += client_software_version_size_2
                 else:
-                    client_software_version_2, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (
+                        client_software_version_2, tags_2,
+                    ), pos = long_string(data, pos, client_software_version_size_2, "B")
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                 return ApiVersionsRequest(
-                    client_software_name_2, client_software_version_2, None, -1, unknown_2,
-                ), pos + 1
+                    client_software_name_2.decode(), client_software_version_2.decode(), None, -1, unknown_2,
+                ), pos
             if 0 <= version <= 2:
                 return ApiVersionsRequest('', '', None, -1), pos
         except DECODE_FAULTS:

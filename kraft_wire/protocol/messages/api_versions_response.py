@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +18,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
-_read_hhB = struct.Struct(">hhB").unpack_from
 _read_hhh = struct.Struct(">hhh").unpack_from
 _read_hhhB = struct.Struct(">hhhB").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
@@ -34,6 +34,8 @@ _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_q = struct.Struct(">q").pack
+_read_string_hhB = string_readers("hhB")
+_read_rows_h_h_h = row_reader("h h h")
 
 
 class ApiVersion(Structure, gc=False):
@@ -141,20 +143,24 @@ class ApiVersionsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ApiVersionsResponse:
         start = pos
         try:
             if 3 <= version <= 5:
-                error_code, size = _read_hB(data, pos)
+                error_code, api_keys_size = _read_hB(data, pos)
                 pos += 3
                 api_keys: list[ApiVersion]
                 api_keys = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if api_keys_size != 1:
+                    if not 0 < api_keys_size < 128:
+                        api_keys_size, pos = long_count(data, pos, api_keys_size)
+                    if api_keys_size > 4:
+                        columns, api_keys_size, pos = _read_rows_h_h_h(data, pos, api_keys_size)
+                        api_keys = list(map(ApiVersion, *columns))
+                    while api_keys_size > 1:
+                        api_keys_size -= 1
                         api_key, min_version, max_version, tags = _read_hhhB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -162,7 +168,7 @@ class ApiVersionsResponse(Message, gc=False):
                             pos -= 7
                         pos += 7
                         api_keys.append(ApiVersion(api_key, min_version, max_version, unknown))
-                throttle_time_ms, tags = _read_iB(data, pos)
+                throttle_time_ms, tags_2 = _read_iB(data, pos)
                 pos += 5
                 supported_features: list[SupportedFeatureKey]
                 supported_features = []
@@ -173,95 +179,92 @@ class ApiVersionsResponse(Message, gc=False):
                 zk_migration_ready: bool
                 zk_migration_ready = False
                 unknown_2: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            supported_features = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                if tags_2:
+                    if tags_2 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        supported_features_size = data[pos + 2]
+                        pos += 3
+                        supported_features = []
+                        if supported_features_size != 1:
+                            if not 0 < supported_features_size < 128:
+                                supported_features_size, pos = long_count(data, pos, supported_features_size)
+                            while supported_features_size > 1:
+                                supported_features_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, min_version_2, max_version_2, tags_3 = _read_string_hhB[name_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size + 5
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name, pos = long_string(data, pos + 1, size)
-                                    min_version_2, max_version_2, tags = _read_hhB(data, pos)
-                                    unknown_3: UnknownTags = ()
-                                    if tags:
-                                        unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                                        pos -= 5
-                                    pos += 5
-                                    supported_features.append(SupportedFeatureKey(
-                                        name, min_version_2, max_version_2, unknown_3,
-                                    ))
-                        elif tag == 1:
-                            finalized_features_epoch, = _read_q(data, pos)
-                            pos += 8
-                        elif tag == 2:
-                            size = data[pos]
-                            pos += 1
-                            finalized_features = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                                    (
+                                        name, min_version_2, max_version_2, tags_3,
+                                    ), pos = long_string(data, pos + 1, name_size, "hhB")
+                                unknown_3: UnknownTags = ()
+                                if tags_3:
+                                    unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                                supported_features.append(SupportedFeatureKey(
+                                    name.decode(), min_version_2, max_version_2, unknown_3,
+                                ))
+                        tags_2 -= 1
+                    if tags_2 and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        finalized_features_epoch, = _read_q(data, pos + 2)
+                        pos += 10
+                        tags_2 -= 1
+                    if tags_2 and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        finalized_features_size = data[pos + 2]
+                        pos += 3
+                        finalized_features = []
+                        if finalized_features_size != 1:
+                            if not 0 < finalized_features_size < 128:
+                                finalized_features_size, pos = long_count(data, pos, finalized_features_size)
+                            while finalized_features_size > 1:
+                                finalized_features_size -= 1
+                                name_size_2 = data[pos]
+                                if name_size_2 < 128:
+                                    name_2, max_version_level, min_version_level, tags_4 = _read_string_hhB[name_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size_2 + 5
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_2 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name_2, pos = long_string(data, pos + 1, size)
-                                    max_version_level, min_version_level, tags = _read_hhB(data, pos)
-                                    unknown_4: UnknownTags = ()
-                                    if tags:
-                                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                                        pos -= 5
-                                    pos += 5
-                                    finalized_features.append(FinalizedFeatureKey(
-                                        name_2, max_version_level, min_version_level, unknown_4,
-                                    ))
-                        elif tag == 3:
-                            zk_migration_ready = data[pos] != 0
-                            pos += 1
-                        elif tag < 4:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_2 = tuple(others)
-                if pos <= len(data):
-                    return ApiVersionsResponse(
-                        error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch,
-                        finalized_features, zk_migration_ready, unknown_2,
-                    ), pos
+                                    (
+                                        name_2, max_version_level, min_version_level, tags_4,
+                                    ), pos = long_string(data, pos + 1, name_size_2, "hhB")
+                                unknown_4: UnknownTags = ()
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
+                                finalized_features.append(FinalizedFeatureKey(
+                                    name_2.decode(), max_version_level, min_version_level, unknown_4,
+                                ))
+                        tags_2 -= 1
+                    if tags_2 and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        zk_migration_ready = data[pos + 2] != 0
+                        pos += 3
+                        tags_2 -= 1
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 4)
+                message = ApiVersionsResponse(
+                    error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch,
+                    finalized_features, zk_migration_ready, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 0 <= version <= 2:
-                error_code_2, size = _read_hi(data, pos)
+                error_code_2, api_keys_size_2 = _read_hi(data, pos)
                 pos += 6
                 api_keys_2: list[ApiVersion]
                 api_keys_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
+                for _ in range(check_count(data, pos, api_keys_size_2)):
                     api_key_2, min_version_3, max_version_3 = _read_hhh(data, pos)
                     pos += 6
                     api_keys_2.append(ApiVersion(api_key_2, min_version_3, max_version_3))
@@ -271,12 +274,21 @@ class ApiVersionsResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_2 = 0
-                return ApiVersionsResponse(
-                    error_code_2, api_keys_2, throttle_time_ms_2, [], -1, [], False,
-                ), pos
+                message = ApiVersionsResponse(error_code_2, api_keys_2, throttle_time_ms_2, [], -1, [], False)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

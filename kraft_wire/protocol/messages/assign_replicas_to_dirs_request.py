@@ -6,7 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -23,6 +24,7 @@ _write_16sB = struct.Struct(">16sB").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
+_read_rows_i = row_reader("i")
 
 
 class PartitionData(Structure, gc=False):
@@ -98,40 +100,44 @@ class AssignReplicasToDirsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> AssignReplicasToDirsRequest:
         start = pos
         try:
             if version == 0:
-                broker_id, broker_epoch, size = _read_iqB(data, pos)
+                broker_id, broker_epoch, directories_size = _read_iqB(data, pos)
                 pos += 13
                 directories: list[DirectoryData]
                 directories = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        id, size = _read_16sB(data, pos)
+                if directories_size != 1:
+                    if not 0 < directories_size < 128:
+                        directories_size, pos = long_count(data, pos, directories_size)
+                    while directories_size > 1:
+                        directories_size -= 1
+                        id, topics_size = _read_16sB(data, pos)
                         pos += 17
                         topics: list[TopicData]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                topic_id, size = _read_16sB(data, pos)
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                topic_id, partitions_size = _read_16sB(data, pos)
                                 pos += 17
                                 partitions: list[PartitionData]
                                 partitions = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if partitions_size != 1:
+                                    if not 0 < partitions_size < 128:
+                                        partitions_size, pos = long_count(data, pos, partitions_size)
+                                    if partitions_size > 4:
+                                        columns, partitions_size, pos = _read_rows_i(
+                                            data, pos, partitions_size,
+                                        )
+                                        partitions = list(map(PartitionData, *columns))
+                                    while partitions_size > 1:
+                                        partitions_size -= 1
                                         partition_index, tags = _read_iB(data, pos)
                                         unknown: UnknownTags = ()
                                         if tags:
@@ -139,29 +145,40 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                                             pos -= 5
                                         pos += 5
                                         partitions.append(PartitionData(partition_index, unknown))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
-                                topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                        tags = data[pos]
+                                topics.append(TopicData(UUIDS[topic_id], partitions, unknown_2))
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        directories.append(DirectoryData(as_uuid(Uuid, id), topics, unknown_3))
-                tags = data[pos]
+                        directories.append(DirectoryData(UUIDS[id], topics, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return AssignReplicasToDirsRequest(broker_id, broker_epoch, directories, unknown_4), pos + 1
+                message = AssignReplicasToDirsRequest(broker_id, broker_epoch, directories, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

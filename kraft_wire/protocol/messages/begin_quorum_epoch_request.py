@@ -7,8 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,11 +19,9 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_HB = struct.Struct(">HB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_i16siiB = struct.Struct(">i16siiB").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_iii = struct.Struct(">iii").unpack_from
 _write_HB = struct.Struct(">HB").pack
 _write_h = struct.Struct(">h").pack
@@ -29,6 +29,10 @@ _write_i = struct.Struct(">i").pack
 _write_i16siiB = struct.Struct(">i16siiB").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iii = struct.Struct(">iii").pack
+_read_string_B = string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_rows_i_16s_i_i = row_reader("i 16s i i")
 
 
 class PartitionData(Structure, gc=False):
@@ -120,48 +124,56 @@ class BeginQuorumEpochRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> BeginQuorumEpochRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    cluster_id, voter_id, topics_size = _read_nullable_string_iB[cluster_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size or 1) + 5
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                voter_id, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        cluster_id, voter_id, topics_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "iB")
                 topics: list[TopicData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_name_size = data[pos]
+                        if topic_name_size < 128:
+                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
+                            pos += topic_name_size + 1
                         else:
-                            topic_name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name, partitions_size,
+                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_16s_i_i(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = [
+                                    PartitionData(
+                                        partition_index, UUIDS[voter_directory_id], leader_id, leader_epoch,
+                                    )
+                                    for (
+                                        partition_index, voter_directory_id, leader_id, leader_epoch,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, voter_directory_id, leader_id, leader_epoch, tags = _read_i16siiB(
                                     data, pos,
                                 )
@@ -171,94 +183,100 @@ class BeginQuorumEpochRequest(Message, gc=False):
                                     pos -= 29
                                 pos += 29
                                 partitions.append(PartitionData(
-                                    partition_index, as_uuid(Uuid, voter_directory_id), leader_id,
-                                    leader_epoch, unknown,
+                                    partition_index, UUIDS[voter_directory_id], leader_id, leader_epoch,
+                                    unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(topic_name, partitions, unknown_2))
-                size = data[pos]
+                        topics.append(TopicData(topic_name.decode(), partitions, unknown_2))
+                leader_endpoints_size = data[pos]
                 pos += 1
                 leader_endpoints: list[LeaderEndpoint]
                 leader_endpoints = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if leader_endpoints_size != 1:
+                    if not 0 < leader_endpoints_size < 128:
+                        leader_endpoints_size, pos = long_count(data, pos, leader_endpoints_size)
+                    while leader_endpoints_size > 1:
+                        leader_endpoints_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, host_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                        if host_size < 128:
+                            host, port, tags_3 = _read_string_HB[host_size](data, pos)
+                            pos += host_size + 2
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, tags = _read_HB(data, pos)
+                            (host, port, tags_3), pos = long_string(data, pos, host_size, "HB")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        leader_endpoints.append(LeaderEndpoint(name, host, port, unknown_3))
-                tags = data[pos]
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        leader_endpoints.append(LeaderEndpoint(name.decode(), host.decode(), port, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return BeginQuorumEpochRequest(
-                    cluster_id, voter_id, topics, leader_endpoints, unknown_4,
-                ), pos + 1
+                message = BeginQuorumEpochRequest(
+                    cluster_id.decode() if cluster_id_size else None, voter_id, topics, leader_endpoints,
+                    unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                size, = _read_h(data, pos)
+                cluster_id_size_2, = _read_h(data, pos)
                 cluster_id_2: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if cluster_id_size_2 >= 0:
+                    end = pos + 2 + cluster_id_size_2
                     cluster_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     cluster_id_2 = None
                     pos += 2
-                size, = _read_i(data, pos)
+                topics_size_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[TopicData]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    topic_name_size_2, = _read_h(data, pos)
+                    if topic_name_size_2 >= 0:
+                        end = pos + 2 + topic_name_size_2
                         topic_name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
                     partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_2)):
                         partition_index_2, leader_id_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12
                         partitions_2.append(PartitionData(
                             partition_index_2, Uuid.ZERO, leader_id_2, leader_epoch_2,
                         ))
                     topics_2.append(TopicData(topic_name_2, partitions_2))
-                return BeginQuorumEpochRequest(cluster_id_2, -1, topics_2, []), pos
+                message = BeginQuorumEpochRequest(cluster_id_2, -1, topics_2, [])
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_tag, refuse
+from kraft_wire.protocol.fast_read import (
+    long_string, nullable_string_readers, read_unknown_tags, refuse, skip_long_size,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
+
+_read_nullable_string = nullable_string_readers("")
 
 
 class BeginTransactionRecord(Message, gc=False):
@@ -41,36 +45,21 @@ class BeginTransactionRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                name = None
-                                pos += 1
-                            else:
-                                name, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        name_size = data[pos + 2]
+                        if name_size < 128:
+                            name_raw, = _read_nullable_string[name_size](data, pos + 3)
+                            pos += (name_size or 1) + 2
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return BeginTransactionRecord(name, unknown)
+                            (name_raw,), pos = long_string(data, pos + 3, name_size, "")
+                        name = name_raw.decode() if name_size else None
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return BeginTransactionRecord(name, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -87,36 +76,21 @@ class BeginTransactionRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                name = None
-                                pos += 1
-                            else:
-                                name, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        name_size = data[pos + 2]
+                        if name_size < 128:
+                            name_raw, = _read_nullable_string[name_size](data, pos + 3)
+                            pos += (name_size or 1) + 2
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return BeginTransactionRecord(name, unknown), pos
+                            (name_raw,), pos = long_string(data, pos + 3, name_size, "")
+                        name = name_raw.decode() if name_size else None
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return BeginTransactionRecord(name, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

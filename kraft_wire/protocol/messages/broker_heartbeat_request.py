@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_tag, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_read import read_compact_uuids, read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -74,45 +74,36 @@ class BrokerHeartbeatRequest(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0 and version >= 1:
-                            size = data[pos]
-                            pos += 1
-                            if size == 1:
-                                offline_log_dirs = ()
-                            else:
-                                offline_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 1 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                cordoned_log_dirs = None
-                            else:
-                                if size == 1:
-                                    cordoned_log_dirs = ()
-                                else:
-                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag < 2:
-                            refuse()
+                        refuse()
+                    if version >= 1 and data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        offline_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if offline_log_dirs_size == 1:
+                            offline_log_dirs = ()
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return BrokerHeartbeatRequest(
-                        broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down,
-                        offline_log_dirs, cordoned_log_dirs, unknown,
-                    )
+                            offline_log_dirs, pos = read_compact_uuids(data, pos, offline_log_dirs_size)
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cordoned_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if cordoned_log_dirs_size == 0:
+                            cordoned_log_dirs = None
+                        else:
+                            if cordoned_log_dirs_size == 1:
+                                cordoned_log_dirs = ()
+                            else:
+                                cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 2)
+                return BrokerHeartbeatRequest(
+                    broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down,
+                    offline_log_dirs, cordoned_log_dirs, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -133,45 +124,36 @@ class BrokerHeartbeatRequest(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0 and version >= 1:
-                            size = data[pos]
-                            pos += 1
-                            if size == 1:
-                                offline_log_dirs = ()
-                            else:
-                                offline_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 1 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                cordoned_log_dirs = None
-                            else:
-                                if size == 1:
-                                    cordoned_log_dirs = ()
-                                else:
-                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag < 2:
-                            refuse()
+                        refuse()
+                    if version >= 1 and data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        offline_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if offline_log_dirs_size == 1:
+                            offline_log_dirs = ()
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return BrokerHeartbeatRequest(
-                        broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down,
-                        offline_log_dirs, cordoned_log_dirs, unknown,
-                    ), pos
+                            offline_log_dirs, pos = read_compact_uuids(data, pos, offline_log_dirs_size)
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cordoned_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if cordoned_log_dirs_size == 0:
+                            cordoned_log_dirs = None
+                        else:
+                            if cordoned_log_dirs_size == 1:
+                                cordoned_log_dirs = ()
+                            else:
+                                cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 2)
+                return BrokerHeartbeatRequest(
+                    broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down,
+                    offline_log_dirs, cordoned_log_dirs, unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_tag, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_read import read_compact_uuids, read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -75,51 +75,48 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            fenced, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 1 and version >= 1:
-                            in_controlled_shutdown, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 2 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 1:
-                                log_dirs = ()
-                            else:
-                                log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 3 and version >= 3:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                cordoned_log_dirs = None
-                            else:
-                                if size == 1:
-                                    cordoned_log_dirs = ()
-                                else:
-                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag < 4:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        fenced, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 1 and tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        in_controlled_shutdown, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if log_dirs_size == 1:
+                            log_dirs = ()
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return BrokerRegistrationChangeRecord(
-                        broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs,
-                        unknown,
-                    )
+                            log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
+                        tags -= 1
+                    if version >= 3 and tags and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cordoned_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if cordoned_log_dirs_size == 0:
+                            cordoned_log_dirs = None
+                        else:
+                            if cordoned_log_dirs_size == 1:
+                                cordoned_log_dirs = ()
+                            else:
+                                cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 4)
+                return BrokerRegistrationChangeRecord(
+                    broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs,
+                    unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -142,51 +139,48 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            fenced, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 1 and version >= 1:
-                            in_controlled_shutdown, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 2 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 1:
-                                log_dirs = ()
-                            else:
-                                log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 3 and version >= 3:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                cordoned_log_dirs = None
-                            else:
-                                if size == 1:
-                                    cordoned_log_dirs = ()
-                                else:
-                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag < 4:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        fenced, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 1 and tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        in_controlled_shutdown, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if log_dirs_size == 1:
+                            log_dirs = ()
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return BrokerRegistrationChangeRecord(
-                        broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs,
-                        unknown,
-                    ), pos
+                            log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
+                        tags -= 1
+                    if version >= 3 and tags and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cordoned_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if cordoned_log_dirs_size == 0:
+                            cordoned_log_dirs = None
+                        else:
+                            if cordoned_log_dirs_size == 1:
+                                cordoned_log_dirs = ()
+                            else:
+                                cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 4)
+                return BrokerRegistrationChangeRecord(
+                    broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs,
+                    unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

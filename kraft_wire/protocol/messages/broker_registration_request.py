@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, long_rounds, long_string, read_compact_uuids, read_unknown_tags, refuse,
+    UUIDS, long_count, long_string, nullable_string_readers, read_compact_uuids, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,10 +18,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16sB = struct.Struct(">16sB").unpack_from
-_read_tB = struct.Struct(">?B").unpack_from
-_read_HhB = struct.Struct(">HhB").unpack_from
-_read_hhB = struct.Struct(">hhB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
 _write_16s = struct.Struct(">16s").pack
@@ -31,6 +28,12 @@ _write_hhB = struct.Struct(">hhB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_qB = struct.Struct(">qB").pack
+_read_nullable_string = nullable_string_readers("")
+_read_string_16sB = string_readers("16sB")
+_read_nullable_string_tB = nullable_string_readers("?B")
+_read_string_B = string_readers("B")
+_read_string_HhB = string_readers("HhB")
+_read_string_hhB = string_readers("hhB")
 
 
 class Listener(Structure, gc=False):
@@ -118,177 +121,171 @@ class BrokerRegistrationRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> BrokerRegistrationRequest:
         start = pos
         try:
             if 3 <= version <= 4:
-                broker_id, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    cluster_id = data[pos + 5:end].decode()
-                    pos = end
+                broker_id, cluster_id_size = _read_iB(data, pos)
+                if cluster_id_size < 128:
+                    cluster_id, incarnation_id, listeners_size = _read_string_16sB[cluster_id_size](
+                        data, pos + 5,
+                    )
+                    pos += cluster_id_size + 21
                 else:
-                    cluster_id, pos = long_string(data, pos + 5, size)
-                incarnation_id, size = _read_16sB(data, pos)
-                pos += 17
+                    (
+                        cluster_id, incarnation_id, listeners_size,
+                    ), pos = long_string(data, pos + 5, cluster_id_size, "16sB")
                 listeners: list[Listener]
                 listeners = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if listeners_size != 1:
+                    if not 0 < listeners_size < 128:
+                        listeners_size, pos = long_count(data, pos, listeners_size)
+                    while listeners_size > 1:
+                        listeners_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, host_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                        if host_size < 128:
+                            host, port, security_protocol, tags = _read_string_HhB[host_size](data, pos)
+                            pos += host_size + 4
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, security_protocol, tags = _read_HhB(data, pos)
+                            (
+                                host, port, security_protocol, tags,
+                            ), pos = long_string(data, pos, host_size, "HhB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
-                        listeners.append(Listener(name, host, port, security_protocol, unknown))
-                size = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        listeners.append(Listener(
+                            name.decode(), host.decode(), port, security_protocol, unknown,
+                        ))
+                features_size = data[pos]
                 pos += 1
                 features: list[Feature]
                 features = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if features_size != 1:
+                    if not 0 < features_size < 128:
+                        features_size, pos = long_count(data, pos, features_size)
+                    while features_size > 1:
+                        features_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, min_supported_version, max_supported_version, tags_2 = _read_string_hhB[name_size_2](
+                                data, pos + 1,
+                            )
+                            pos += name_size_2 + 5
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                            (
+                                name_2, min_supported_version, max_supported_version, tags_2,
+                            ), pos = long_string(data, pos + 1, name_size_2, "hhB")
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                         features.append(Feature(
-                            name_2, min_supported_version, max_supported_version, unknown_2,
+                            name_2.decode(), min_supported_version, max_supported_version, unknown_2,
                         ))
-                size = data[pos]
-                rack: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack = None
-                    pos += 1
+                rack_size = data[pos]
+                if rack_size < 128:
+                    rack, is_migrating_zk_broker, log_dirs_size = _read_nullable_string_tB[rack_size](
+                        data, pos + 1,
+                    )
+                    pos += (rack_size or 1) + 2
                 else:
-                    rack, pos = long_string(data, pos + 1, size)
-                is_migrating_zk_broker, size = _read_tB(data, pos)
-                pos += 2
+                    (
+                        rack, is_migrating_zk_broker, log_dirs_size,
+                    ), pos = long_string(data, pos + 1, rack_size, "?B")
                 log_dirs: tuple[Uuid, ...]
-                if size == 1:
+                if log_dirs_size == 1:
                     log_dirs = ()
                 else:
-                    log_dirs, pos = read_compact_uuids(data, pos, size)
-                previous_broker_epoch, tags = _read_qB(data, pos)
+                    log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
+                previous_broker_epoch, tags_3 = _read_qB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 9, tags_3)
                     pos -= 9
-                return BrokerRegistrationRequest(
-                    broker_id, cluster_id, as_uuid(Uuid, incarnation_id), listeners, features, rack,
-                    is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_3,
-                ), pos + 9
+                message = BrokerRegistrationRequest(
+                    broker_id, cluster_id.decode(), UUIDS[incarnation_id], listeners, features,
+                    rack.decode() if rack_size else None, is_migrating_zk_broker, log_dirs,
+                    previous_broker_epoch, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 9)
+                return message
             if 0 <= version <= 2:
-                broker_id_2, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    cluster_id_2 = data[pos + 5:end].decode()
-                    pos = end
+                broker_id_2, cluster_id_size_2 = _read_iB(data, pos)
+                if cluster_id_size_2 < 128:
+                    cluster_id_2, incarnation_id_2, listeners_size_2 = _read_string_16sB[cluster_id_size_2](
+                        data, pos + 5,
+                    )
+                    pos += cluster_id_size_2 + 21
                 else:
-                    cluster_id_2, pos = long_string(data, pos + 5, size)
-                incarnation_id_2, size = _read_16sB(data, pos)
-                pos += 17
+                    (
+                        cluster_id_2, incarnation_id_2, listeners_size_2,
+                    ), pos = long_string(data, pos + 5, cluster_id_size_2, "16sB")
                 listeners_2: list[Listener]
                 listeners_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_3 = data[pos + 1:end].decode()
-                            pos = end
+                if listeners_size_2 != 1:
+                    if not 0 < listeners_size_2 < 128:
+                        listeners_size_2, pos = long_count(data, pos, listeners_size_2)
+                    while listeners_size_2 > 1:
+                        listeners_size_2 -= 1
+                        name_size_3 = data[pos]
+                        if name_size_3 < 128:
+                            name_3, host_size_2 = _read_string_B[name_size_3](data, pos + 1)
+                            pos += name_size_3 + 1
                         else:
-                            name_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (name_3, host_size_2), pos = long_string(data, pos + 1, name_size_3, "B")
+                        if host_size_2 < 128:
+                            host_2, port_2, security_protocol_2, tags_4 = _read_string_HhB[host_size_2](
+                                data, pos,
+                            )
+                            pos += host_size_2 + 4
                         else:
-                            host_2, pos = long_string(data, pos + 1, size)
-                        port_2, security_protocol_2, tags = _read_HhB(data, pos)
+                            (
+                                host_2, port_2, security_protocol_2, tags_4,
+                            ), pos = long_string(data, pos, host_size_2, "HhB")
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
-                        listeners_2.append(Listener(name_3, host_2, port_2, security_protocol_2, unknown_4))
-                size = data[pos]
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos, tags_4)
+                        listeners_2.append(Listener(
+                            name_3.decode(), host_2.decode(), port_2, security_protocol_2, unknown_4,
+                        ))
+                features_size_2 = data[pos]
                 pos += 1
                 features_2: list[Feature]
                 features_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_4 = data[pos + 1:end].decode()
-                            pos = end
+                if features_size_2 != 1:
+                    if not 0 < features_size_2 < 128:
+                        features_size_2, pos = long_count(data, pos, features_size_2)
+                    while features_size_2 > 1:
+                        features_size_2 -= 1
+                        name_size_4 = data[pos]
+                        if name_size_4 < 128:
+                            name_4, min_supported_version_2, max_supported_version_2, tags_5 = _read_string_hhB[name_size_4](
+                                data, pos + 1,
+                            )
+                            pos += name_size_4 + 5
                         else:
-                            name_4, pos = long_string(data, pos + 1, size)
-                        min_supported_version_2, max_supported_version_2, tags = _read_hhB(data, pos)
+                            (
+                                name_4, min_supported_version_2, max_supported_version_2, tags_5,
+                            ), pos = long_string(data, pos + 1, name_size_4, "hhB")
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos, tags_5)
                         features_2.append(Feature(
-                            name_4, min_supported_version_2, max_supported_version_2, unknown_5,
+                            name_4.decode(), min_supported_version_2, max_supported_version_2, unknown_5,
                         ))
-                size = data[pos]
-                rack_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_2 = None
-                    pos += 1
+                rack_size_2 = data[pos]
+                if rack_size_2 < 128:
+                    rack_2, = _read_nullable_string[rack_size_2](data, pos + 1)
+                    pos += (rack_size_2 or 1)
                 else:
-                    rack_2, pos = long_string(data, pos + 1, size)
+                    (rack_2,), pos = long_string(data, pos + 1, rack_size_2, "")
                 is_migrating_zk_broker_2: bool
                 if version >= 1:
                     is_migrating_zk_broker_2 = data[pos] != 0
@@ -297,26 +294,38 @@ class BrokerRegistrationRequest(Message, gc=False):
                     is_migrating_zk_broker_2 = False
                 log_dirs_2: tuple[Uuid, ...]
                 if version >= 2:
-                    size = data[pos]
+                    log_dirs_size_2 = data[pos]
                     pos += 1
-                    if size == 1:
+                    if log_dirs_size_2 == 1:
                         log_dirs_2 = ()
                     else:
-                        log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                        log_dirs_2, pos = read_compact_uuids(data, pos, log_dirs_size_2)
                 else:
                     log_dirs_2 = ()
-                tags = data[pos]
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return BrokerRegistrationRequest(
-                    broker_id_2, cluster_id_2, as_uuid(Uuid, incarnation_id_2), listeners_2, features_2,
-                    rack_2, is_migrating_zk_broker_2, log_dirs_2, -1, unknown_6,
-                ), pos + 1
+                message = BrokerRegistrationRequest(
+                    broker_id_2, cluster_id_2.decode(), UUIDS[incarnation_id_2], listeners_2, features_2,
+                    rack_2.decode() if rack_size_2 else None, is_migrating_zk_broker_2, log_dirs_2, -1,
+                    unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

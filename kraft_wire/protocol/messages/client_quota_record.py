@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,8 +16,10 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_dtB = struct.Struct(">d?B").unpack_from
 _write_dtB = struct.Struct(">d?B").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_dtB = string_readers("d?B")
 
 
 class EntityData(Structure, gc=False):
@@ -61,61 +65,64 @@ class ClientQuotaRecord(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ClientQuotaRecord, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ClientQuotaRecord:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                entity_size = data[pos]
                 pos += 1
                 entity: list[EntityData]
                 entity = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            entity_type = data[pos + 1:end].decode()
-                            pos = end
+                if entity_size != 1:
+                    if not 0 < entity_size < 128:
+                        entity_size, pos = long_count(data, pos, entity_size)
+                    while entity_size > 1:
+                        entity_size -= 1
+                        entity_type_size = data[pos]
+                        if entity_type_size < 128:
+                            entity_type, entity_name_size = _read_string_B[entity_type_size](data, pos + 1)
+                            pos += entity_type_size + 1
                         else:
-                            entity_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        entity_name: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            entity_name = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            entity_name = None
-                            pos += 1
+                            (
+                                entity_type, entity_name_size,
+                            ), pos = long_string(data, pos + 1, entity_type_size, "B")
+                        if entity_name_size < 128:
+                            entity_name, tags = _read_nullable_string_B[entity_name_size](data, pos)
+                            pos += (entity_name_size or 1)
                         else:
-                            entity_name, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (entity_name, tags), pos = long_string(data, pos, entity_name_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        entity.append(EntityData(entity_type, entity_name, unknown))
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    key = data[pos + 1:end].decode()
-                    pos = end
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        entity.append(EntityData(
+                            entity_type.decode(), entity_name.decode() if entity_name_size else None, unknown,
+                        ))
+                key_size = data[pos]
+                if key_size < 128:
+                    key, value, remove, tags_2 = _read_string_dtB[key_size](data, pos + 1)
+                    pos += key_size + 10
                 else:
-                    key, pos = long_string(data, pos + 1, size)
-                value, remove, tags = _read_dtB(data, pos)
+                    (key, value, remove, tags_2), pos = long_string(data, pos + 1, key_size, "d?B")
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
-                    pos -= 10
-                return ClientQuotaRecord(entity, key, value, remove, unknown_2), pos + 10
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                message = ClientQuotaRecord(entity, key.decode(), value, remove, unknown_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ClientQuotaRecord, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

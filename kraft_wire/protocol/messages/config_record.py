@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,6 +18,8 @@ from kraft_wire.protocol.tier import use_compiled
 _read_bB = struct.Struct(">bB").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class ConfigRecord(Message, gc=False):
@@ -48,37 +52,29 @@ class ConfigRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ConfigRecord:
         try:
             if version == 0:
-                resource_type, size = _read_bB(data, 0)
-                if 0 < size < 128:
-                    end = 1 + size
-                    resource_name = data[2:end].decode()
-                    pos = end
+                resource_type, resource_name_size = _read_bB(data, 0)
+                if resource_name_size < 128:
+                    resource_name, name_size = _read_string_B[resource_name_size](data, 2)
+                    pos = resource_name_size + 2
                 else:
-                    resource_name, pos = long_string(data, 2, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                    (resource_name, name_size), pos = long_string(data, 2, resource_name_size, "B")
+                if name_size < 128:
+                    name, value_size = _read_string_B[name_size](data, pos)
+                    pos += name_size
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                value: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    value = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    value = None
-                    pos += 1
+                    (name, value_size), pos = long_string(data, pos, name_size, "B")
+                if value_size < 128:
+                    value, tags = _read_nullable_string_B[value_size](data, pos)
+                    pos += (value_size or 1)
                 else:
-                    value, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (value, tags), pos = long_string(data, pos, value_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return ConfigRecord(resource_type, resource_name, name, value, unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return ConfigRecord(
+                    resource_type, resource_name.decode(), name.decode(),
+                    value.decode() if value_size else None, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -88,37 +84,29 @@ class ConfigRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                resource_type, size = _read_bB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    resource_name = data[pos + 2:end].decode()
-                    pos = end
+                resource_type, resource_name_size = _read_bB(data, pos)
+                if resource_name_size < 128:
+                    resource_name, name_size = _read_string_B[resource_name_size](data, pos + 2)
+                    pos += resource_name_size + 2
                 else:
-                    resource_name, pos = long_string(data, pos + 2, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                    (resource_name, name_size), pos = long_string(data, pos + 2, resource_name_size, "B")
+                if name_size < 128:
+                    name, value_size = _read_string_B[name_size](data, pos)
+                    pos += name_size
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                value: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    value = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    value = None
-                    pos += 1
+                    (name, value_size), pos = long_string(data, pos, name_size, "B")
+                if value_size < 128:
+                    value, tags = _read_nullable_string_B[value_size](data, pos)
+                    pos += (value_size or 1)
                 else:
-                    value, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (value, tags), pos = long_string(data, pos, value_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return ConfigRecord(resource_type, resource_name, name, value, unknown), pos + 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return ConfigRecord(
+                    resource_type, resource_name.decode(), name.decode(),
+                    value.decode() if value_size else None, unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -7,9 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, check_tag_count, long_array, long_rounds, long_tag,
-    read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags, refuse, skip_long_size,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -24,6 +24,7 @@ _write_16s = struct.Struct(">16s").pack
 _write_iib = struct.Struct(">iib").pack
 _write_iibB = struct.Struct(">iibB").pack
 _read_array_i = array_readers("i")
+_read_rows_16s_in = row_reader("16s i*")
 _write_array_i = array_writers("i")
 
 
@@ -85,32 +86,39 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ConsumerGroupCurrentMemberAssignmentValue:
         start = pos
         try:
             if version == 0:
-                member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
+                member_epoch, previous_member_epoch, state, assigned_partitions_size = _read_iibB(data, pos)
                 pos += 10
                 assigned_partitions: list[TopicPartitions]
                 assigned_partitions = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if assigned_partitions_size != 1:
+                    if not 0 < assigned_partitions_size < 128:
+                        assigned_partitions_size, pos = long_count(data, pos, assigned_partitions_size)
+                    if assigned_partitions_size > 4:
+                        columns, assigned_partitions_size, pos = _read_rows_16s_in(
+                            data, pos, assigned_partitions_size,
+                        )
+                        assigned_partitions = [
+                            TopicPartitions(UUIDS[topic_id], partitions, ())
+                            for topic_id, partitions in zip(*columns)
+                        ]
+                    while assigned_partitions_size > 1:
+                        assigned_partitions_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         partitions: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size == 1:
                             partitions = ()
                             pos += 17
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                        elif 0 < partitions_size < SHORT:
+                            partitions = _read_array_i[partitions_size](data, pos + 17)
+                            pos += 4 * partitions_size + 13
                         else:
-                            partitions, pos = long_array(data, pos + 17, size, "i")
+                            partitions, pos = long_array(data, pos + 17, partitions_size, "i")
                         tags = data[pos]
                         pos += 1
                         assignment_epochs: tuple[int, ...] | None
@@ -118,113 +126,117 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                         unknown: UnknownTags = ()
                         if tags:
                             if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size == 0:
+                                    assignment_epochs = None
                                 else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
-                                    pos = end
-                            if others:
-                                unknown = tuple(others)
+                                    if assignment_epochs_size == 1:
+                                        assignment_epochs = ()
+                                    elif 0 < assignment_epochs_size < SHORT:
+                                        assignment_epochs = _read_array_i[assignment_epochs_size](data, pos)
+                                        pos += 4 * assignment_epochs_size - 4
+                                    else:
+                                        assignment_epochs, pos = long_array(
+                                            data, pos, assignment_epochs_size, "i",
+                                        )
+                                tags -= 1
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos, tags, 1)
                         assigned_partitions.append(TopicPartitions(
-                            as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown,
+                            UUIDS[topic_id], partitions, assignment_epochs, unknown,
                         ))
-                size = data[pos]
+                partitions_pending_revocation_size = data[pos]
                 pos += 1
                 partitions_pending_revocation: list[TopicPartitions]
                 partitions_pending_revocation = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if partitions_pending_revocation_size != 1:
+                    if not 0 < partitions_pending_revocation_size < 128:
+                        partitions_pending_revocation_size, pos = long_count(
+                            data, pos, partitions_pending_revocation_size,
+                        )
+                    if partitions_pending_revocation_size > 4:
+                        columns, partitions_pending_revocation_size, pos = _read_rows_16s_in(
+                            data, pos, partitions_pending_revocation_size,
+                        )
+                        partitions_pending_revocation = [
+                            TopicPartitions(UUIDS[topic_id], partitions, ())
+                            for topic_id, partitions in zip(*columns)
+                        ]
+                    while partitions_pending_revocation_size > 1:
+                        partitions_pending_revocation_size -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
                             pos += 17
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos + 17)
+                            pos += 4 * partitions_size_2 + 13
                         else:
-                            partitions_2, pos = long_array(data, pos + 17, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos + 17, partitions_size_2, "i")
+                        tags_2 = data[pos]
                         pos += 1
                         assignment_epochs_2: tuple[int, ...] | None
                         assignment_epochs_2 = ()
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_2: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs_2 = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs_2 = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs_2 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs_2, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                        if tags_2:
+                            if tags_2 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size_2 = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size_2 == 0:
+                                    assignment_epochs_2 = None
                                 else:
-                                    if others_2 is None:
-                                        others_2 = []
-                                    end = pos + size
-                                    others_2.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_2:
-                                unknown_2 = tuple(others_2)
+                                    if assignment_epochs_size_2 == 1:
+                                        assignment_epochs_2 = ()
+                                    elif 0 < assignment_epochs_size_2 < SHORT:
+                                        assignment_epochs_2 = _read_array_i[assignment_epochs_size_2](
+                                            data, pos,
+                                        )
+                                        pos += 4 * assignment_epochs_size_2 - 4
+                                    else:
+                                        assignment_epochs_2, pos = long_array(
+                                            data, pos, assignment_epochs_size_2, "i",
+                                        )
+                                tags_2 -= 1
+                            if tags_2:
+                                unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
                         partitions_pending_revocation.append(TopicPartitions(
-                            as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_2, unknown_2,
+                            UUIDS[topic_id_2], partitions_2, assignment_epochs_2, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ConsumerGroupCurrentMemberAssignmentValue(
+                message = ConsumerGroupCurrentMemberAssignmentValue(
                     member_epoch, previous_member_epoch, state, assigned_partitions,
                     partitions_pending_revocation, unknown_3,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings,
-    read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
+    read_compact_strings, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
@@ -21,11 +22,15 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_rows_16s_in = row_reader("16s i*")
 _write_array_i = array_writers("i")
 
 
@@ -99,222 +104,232 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ConsumerGroupHeartbeatRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, member_id_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
+                    (group_id, member_id_size), pos = long_string(data, pos + 1, group_id_size, "B")
+                if member_id_size < 128:
+                    member_id, member_epoch, instance_id_size = _read_string_iB[member_id_size](data, pos)
+                    pos += member_id_size + 4
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, size = _read_iB(data, pos)
-                instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    instance_id = data[pos + 5:end].decode()
-                    pos = end
-                elif size == 0:
-                    instance_id = None
-                    pos += 5
+                    (
+                        member_id, member_epoch, instance_id_size,
+                    ), pos = long_string(data, pos, member_id_size, "iB")
+                if instance_id_size < 128:
+                    instance_id, rack_id_size = _read_nullable_string_B[instance_id_size](data, pos)
+                    pos += (instance_id_size or 1)
                 else:
-                    instance_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 1
+                    (instance_id, rack_id_size), pos = long_string(data, pos, instance_id_size, "B")
+                if rack_id_size < 128:
+                    rack_id, rebalance_timeout_ms, subscribed_topic_names_size = _read_nullable_string_iB[rack_id_size](
+                        data, pos,
+                    )
+                    pos += (rack_id_size or 1) + 4
                 else:
-                    rack_id, pos = long_string(data, pos + 1, size)
-                rebalance_timeout_ms, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        rack_id, rebalance_timeout_ms, subscribed_topic_names_size,
+                    ), pos = long_string(data, pos, rack_id_size, "iB")
                 subscribed_topic_names: tuple[str, ...] | None
-                if size == 0:
+                if subscribed_topic_names_size == 0:
                     subscribed_topic_names = None
                 else:
-                    if size == 1:
+                    if subscribed_topic_names_size == 1:
                         subscribed_topic_names = ()
                     else:
-                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
-                subscribed_topic_regex: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    subscribed_topic_regex = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    subscribed_topic_regex = None
-                    pos += 1
+                        subscribed_topic_names, pos = read_compact_strings(
+                            data, pos, subscribed_topic_names_size,
+                        )
+                subscribed_topic_regex_size = data[pos]
+                if subscribed_topic_regex_size < 128:
+                    subscribed_topic_regex, server_assignor_size = _read_nullable_string_B[subscribed_topic_regex_size](
+                        data, pos + 1,
+                    )
+                    pos += (subscribed_topic_regex_size or 1) + 1
                 else:
-                    subscribed_topic_regex, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                server_assignor: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    server_assignor = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    server_assignor = None
-                    pos += 1
+                    (
+                        subscribed_topic_regex, server_assignor_size,
+                    ), pos = long_string(data, pos + 1, subscribed_topic_regex_size, "B")
+                if server_assignor_size < 128:
+                    server_assignor, topic_partitions_size = _read_nullable_string_B[server_assignor_size](
+                        data, pos,
+                    )
+                    pos += (server_assignor_size or 1)
                 else:
-                    server_assignor, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        server_assignor, topic_partitions_size,
+                    ), pos = long_string(data, pos, server_assignor_size, "B")
                 topic_partitions: list[TopicPartitions] | None
-                if size == 0:
+                if topic_partitions_size == 0:
                     topic_partitions = None
                 else:
                     topic_partitions = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            topic_id, size = _read_16sB(data, pos)
+                    if topic_partitions_size != 1:
+                        if not 0 < topic_partitions_size < 128:
+                            topic_partitions_size, pos = long_count(data, pos, topic_partitions_size)
+                        if topic_partitions_size > 4:
+                            columns, topic_partitions_size, pos = _read_rows_16s_in(
+                                data, pos, topic_partitions_size,
+                            )
+                            topic_partitions = [
+                                TopicPartitions(UUIDS[topic_id], partitions)
+                                for topic_id, partitions in zip(*columns)
+                            ]
+                        while topic_partitions_size > 1:
+                            topic_partitions_size -= 1
+                            topic_id, partitions_size = _read_16sB(data, pos)
                             partitions: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size == 1:
                                 partitions = ()
                                 pos += 17
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 17)
-                                pos += 4 * size + 13
+                            elif 0 < partitions_size < SHORT:
+                                partitions = _read_array_i[partitions_size](data, pos + 17)
+                                pos += 4 * partitions_size + 13
                             else:
-                                partitions, pos = long_array(data, pos + 17, size, "i")
+                                partitions, pos = long_array(data, pos + 17, partitions_size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id), partitions, unknown,
-                            ))
-                tags = data[pos]
+                            topic_partitions.append(TopicPartitions(UUIDS[topic_id], partitions, unknown))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return ConsumerGroupHeartbeatRequest(
-                    group_id, member_id, member_epoch, instance_id, rack_id, rebalance_timeout_ms,
-                    subscribed_topic_names, subscribed_topic_regex, server_assignor, topic_partitions,
-                    unknown_2,
-                ), pos + 1
+                message = ConsumerGroupHeartbeatRequest(
+                    group_id.decode(), member_id.decode(), member_epoch,
+                    instance_id.decode() if instance_id_size else None,
+                    rack_id.decode() if rack_id_size else None, rebalance_timeout_ms, subscribed_topic_names,
+                    subscribed_topic_regex.decode() if subscribed_topic_regex_size else None,
+                    server_assignor.decode() if server_assignor_size else None, topic_partitions, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, member_id_size_2 = _read_string_B[group_id_size_2](data, pos + 1)
+                    pos += group_id_size_2 + 1
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (group_id_2, member_id_size_2), pos = long_string(data, pos + 1, group_id_size_2, "B")
+                if member_id_size_2 < 128:
+                    member_id_2, member_epoch_2, instance_id_size_2 = _read_string_iB[member_id_size_2](
+                        data, pos,
+                    )
+                    pos += member_id_size_2 + 4
                 else:
-                    member_id_2, pos = long_string(data, pos + 1, size)
-                member_epoch_2, size = _read_iB(data, pos)
-                instance_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    instance_id_2 = data[pos + 5:end].decode()
-                    pos = end
-                elif size == 0:
-                    instance_id_2 = None
-                    pos += 5
+                    (
+                        member_id_2, member_epoch_2, instance_id_size_2,
+                    ), pos = long_string(data, pos, member_id_size_2, "iB")
+                if instance_id_size_2 < 128:
+                    instance_id_2, rack_id_size_2 = _read_nullable_string_B[instance_id_size_2](data, pos)
+                    pos += (instance_id_size_2 or 1)
                 else:
-                    instance_id_2, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                rack_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id_2 = None
-                    pos += 1
+                    (instance_id_2, rack_id_size_2), pos = long_string(data, pos, instance_id_size_2, "B")
+                if rack_id_size_2 < 128:
+                    rack_id_2, rebalance_timeout_ms_2, subscribed_topic_names_size_2 = _read_nullable_string_iB[rack_id_size_2](
+                        data, pos,
+                    )
+                    pos += (rack_id_size_2 or 1) + 4
                 else:
-                    rack_id_2, pos = long_string(data, pos + 1, size)
-                rebalance_timeout_ms_2, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        rack_id_2, rebalance_timeout_ms_2, subscribed_topic_names_size_2,
+                    ), pos = long_string(data, pos, rack_id_size_2, "iB")
                 subscribed_topic_names_2: tuple[str, ...] | None
-                if size == 0:
+                if subscribed_topic_names_size_2 == 0:
                     subscribed_topic_names_2 = None
                 else:
-                    if size == 1:
+                    if subscribed_topic_names_size_2 == 1:
                         subscribed_topic_names_2 = ()
                     else:
-                        subscribed_topic_names_2, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
-                server_assignor_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    server_assignor_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    server_assignor_2 = None
-                    pos += 1
+                        subscribed_topic_names_2, pos = read_compact_strings(
+                            data, pos, subscribed_topic_names_size_2,
+                        )
+                server_assignor_size_2 = data[pos]
+                if server_assignor_size_2 < 128:
+                    server_assignor_2, topic_partitions_size_2 = _read_nullable_string_B[server_assignor_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (server_assignor_size_2 or 1) + 1
                 else:
-                    server_assignor_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        server_assignor_2, topic_partitions_size_2,
+                    ), pos = long_string(data, pos + 1, server_assignor_size_2, "B")
                 topic_partitions_2: list[TopicPartitions] | None
-                if size == 0:
+                if topic_partitions_size_2 == 0:
                     topic_partitions_2 = None
                 else:
                     topic_partitions_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            topic_id_2, size = _read_16sB(data, pos)
+                    if topic_partitions_size_2 != 1:
+                        if not 0 < topic_partitions_size_2 < 128:
+                            topic_partitions_size_2, pos = long_count(data, pos, topic_partitions_size_2)
+                        if topic_partitions_size_2 > 4:
+                            columns, topic_partitions_size_2, pos = _read_rows_16s_in(
+                                data, pos, topic_partitions_size_2,
+                            )
+                            topic_partitions_2 = [
+                                TopicPartitions(UUIDS[topic_id], partitions)
+                                for topic_id, partitions in zip(*columns)
+                            ]
+                        while topic_partitions_size_2 > 1:
+                            topic_partitions_size_2 -= 1
+                            topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                             partitions_2: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_2 == 1:
                                 partitions_2 = ()
                                 pos += 17
-                            elif 0 < size < SHORT:
-                                partitions_2 = _read_array_i[size](data, pos + 17)
-                                pos += 4 * size + 13
+                            elif 0 < partitions_size_2 < SHORT:
+                                partitions_2 = _read_array_i[partitions_size_2](data, pos + 17)
+                                pos += 4 * partitions_size_2 + 13
                             else:
-                                partitions_2, pos = long_array(data, pos + 17, size, "i")
-                            tags = data[pos]
+                                partitions_2, pos = long_array(data, pos + 17, partitions_size_2, "i")
+                            tags_3 = data[pos]
                             unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_3:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                                 pos -= 1
                             pos += 1
                             topic_partitions_2.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
+                                UUIDS[topic_id_2], partitions_2, unknown_3,
                             ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return ConsumerGroupHeartbeatRequest(
-                    group_id_2, member_id_2, member_epoch_2, instance_id_2, rack_id_2, rebalance_timeout_ms_2,
-                    subscribed_topic_names_2, None, server_assignor_2, topic_partitions_2, unknown_4,
-                ), pos + 1
+                message = ConsumerGroupHeartbeatRequest(
+                    group_id_2.decode(), member_id_2.decode(), member_epoch_2,
+                    instance_id_2.decode() if instance_id_size_2 else None,
+                    rack_id_2.decode() if rack_id_size_2 else None, rebalance_timeout_ms_2,
+                    subscribed_topic_names_2, None,
+                    server_assignor_2.decode() if server_assignor_size_2 else None, topic_partitions_2,
+                    unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

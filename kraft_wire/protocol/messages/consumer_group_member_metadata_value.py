@@ -9,8 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_compact_strings,
-    read_unknown_tags, refuse,
+    long_count, long_size, long_string, nullable_string_readers, read_compact_strings, read_unknown_tags,
+    refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -24,6 +24,9 @@ _write_Bi = struct.Struct(">Bi").pack
 _write_BiB = struct.Struct(">BiB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_iB = nullable_string_readers("iB")
 
 
 class ClassicProtocol(Structure, gc=False):
@@ -111,160 +114,148 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ConsumerGroupMemberMetadataValue:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    instance_id = None
-                    pos += 1
+                instance_id_size = data[pos]
+                if instance_id_size < 128:
+                    instance_id, rack_id_size = _read_nullable_string_B[instance_id_size](data, pos + 1)
+                    pos += (instance_id_size or 1) + 1
                 else:
-                    instance_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 1
+                    (instance_id, rack_id_size), pos = long_string(data, pos + 1, instance_id_size, "B")
+                if rack_id_size < 128:
+                    rack_id, client_id_size = _read_nullable_string_B[rack_id_size](data, pos)
+                    pos += (rack_id_size or 1)
                 else:
-                    rack_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_id = data[pos + 1:end].decode()
-                    pos = end
+                    (rack_id, client_id_size), pos = long_string(data, pos, rack_id_size, "B")
+                if client_id_size < 128:
+                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                    pos += client_id_size
                 else:
-                    client_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_host = data[pos + 1:end].decode()
-                    pos = end
+                    (client_id, client_host_size), pos = long_string(data, pos, client_id_size, "B")
+                if client_host_size < 128:
+                    client_host, subscribed_topic_names_size = _read_string_B[client_host_size](data, pos)
+                    pos += client_host_size
                 else:
-                    client_host, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        client_host, subscribed_topic_names_size,
+                    ), pos = long_string(data, pos, client_host_size, "B")
                 subscribed_topic_names: tuple[str, ...]
-                if size == 1:
+                if subscribed_topic_names_size == 1:
                     subscribed_topic_names = ()
                 else:
-                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
-                subscribed_topic_regex: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    subscribed_topic_regex = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    subscribed_topic_regex = None
-                    pos += 1
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, subscribed_topic_names_size)
+                subscribed_topic_regex_size = data[pos]
+                if subscribed_topic_regex_size < 128:
+                    subscribed_topic_regex, rebalance_timeout_ms, server_assignor_size = _read_nullable_string_iB[subscribed_topic_regex_size](
+                        data, pos + 1,
+                    )
+                    pos += (subscribed_topic_regex_size or 1) + 5
                 else:
-                    subscribed_topic_regex, pos = long_string(data, pos + 1, size)
-                rebalance_timeout_ms, size = _read_iB(data, pos)
-                server_assignor: str | None
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    server_assignor = data[pos + 5:end].decode()
-                    pos = end
-                elif size == 0:
-                    server_assignor = None
-                    pos += 5
+                    (
+                        subscribed_topic_regex, rebalance_timeout_ms, server_assignor_size,
+                    ), pos = long_string(data, pos + 1, subscribed_topic_regex_size, "iB")
+                if server_assignor_size < 128:
+                    server_assignor, tags = _read_nullable_string_B[server_assignor_size](data, pos)
+                    pos += (server_assignor_size or 1)
                 else:
-                    server_assignor, pos = long_string(data, pos + 5, size)
-                tags = data[pos]
-                pos += 1
+                    (server_assignor, tags), pos = long_string(data, pos, server_assignor_size, "B")
                 classic_member_metadata: ClassicMemberMetadata | None
                 classic_member_metadata = ClassicMemberMetadata()
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                refuse()
-                            if size == 0:
-                                classic_member_metadata = None
-                            else:
-                                session_timeout_ms, size = _read_iB(data, pos)
-                                pos += 5
-                                supported_protocols: list[ClassicProtocol]
-                                supported_protocols = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            name = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            name, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        pos += 1
-                                        metadata: bytes
-                                        if size > 127:
-                                            size, pos = long_size(data, pos, size)
-                                        if size > 0:
-                                            end = pos + size - 1
-                                            metadata = data[pos:end]
-                                            pos = end
-                                        else:
-                                            refuse()
-                                        tags = data[pos]
-                                        unknown_2: UnknownTags = ()
-                                        if tags:
-                                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        supported_protocols.append(ClassicProtocol(name, metadata, unknown_2))
-                                tags = data[pos]
-                                unknown_3: UnknownTags = ()
-                                if tags:
-                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                classic_member_metadata = ClassicMemberMetadata(
-                                    session_timeout_ms, supported_protocols, unknown_3,
-                                )
-                        elif tag < 1:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        classic_member_metadata_size = data[pos + 2]
+                        pos += 3
+                        if classic_member_metadata_size > 127:
                             refuse()
+                        if classic_member_metadata_size == 0:
+                            classic_member_metadata = None
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return ConsumerGroupMemberMetadataValue(
-                        instance_id, rack_id, client_id, client_host, subscribed_topic_names,
-                        subscribed_topic_regex, rebalance_timeout_ms, server_assignor,
-                        classic_member_metadata, unknown,
-                    ), pos
+                            session_timeout_ms, supported_protocols_size = _read_iB(data, pos)
+                            pos += 5
+                            supported_protocols: list[ClassicProtocol]
+                            supported_protocols = []
+                            if supported_protocols_size != 1:
+                                if not 0 < supported_protocols_size < 128:
+                                    supported_protocols_size, pos = long_count(
+                                        data, pos, supported_protocols_size,
+                                    )
+                                while supported_protocols_size > 1:
+                                    supported_protocols_size -= 1
+                                    name_size = data[pos]
+                                    if name_size < 128:
+                                        name, metadata_size = _read_string_B[name_size](data, pos + 1)
+                                        pos += name_size + 1
+                                    else:
+                                        (
+                                            name, metadata_size,
+                                        ), pos = long_string(data, pos + 1, name_size, "B")
+                                    metadata: bytes
+                                    if metadata_size > 127:
+                                        metadata_size += (data[pos] - 1) << 7
+                                        pos += 1
+                                        if metadata_size > 16383:
+                                            metadata_size += (data[pos] - 1) << 14
+                                            pos += 1
+                                            if metadata_size > 2097151:
+                                                metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                                    if metadata_size > 0:
+                                        end = pos + metadata_size - 1
+                                        metadata = data[pos:end]
+                                        pos = end
+                                    else:
+                                        refuse()
+                                    tags_2 = data[pos]
+                                    unknown_2: UnknownTags = ()
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
+                                        pos -= 1
+                                    pos += 1
+                                    supported_protocols.append(ClassicProtocol(
+                                        name.decode(), metadata, unknown_2,
+                                    ))
+                            tags_3 = data[pos]
+                            unknown_3: UnknownTags = ()
+                            if tags_3:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
+                                pos -= 1
+                            pos += 1
+                            classic_member_metadata = ClassicMemberMetadata(
+                                session_timeout_ms, supported_protocols, unknown_3,
+                            )
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                message = ConsumerGroupMemberMetadataValue(
+                    instance_id.decode() if instance_id_size else None,
+                    rack_id.decode() if rack_id_size else None, client_id.decode(), client_host.decode(),
+                    subscribed_topic_names,
+                    subscribed_topic_regex.decode() if subscribed_topic_regex_size else None,
+                    rebalance_timeout_ms, server_assignor.decode() if server_assignor_size else None,
+                    classic_member_metadata, unknown,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_unknown_tags,
+    UUIDS, long_count, long_string, read_compact_strings, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -23,6 +23,7 @@ _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_iB = string_readers("iB")
 
 
 class PartitionMetadata(Structure, gc=False):
@@ -84,46 +85,45 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ConsumerGroupPartitionMetadataValue:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[TopicMetadata]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 16 + size
-                            topic_name = data[pos + 17:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, topic_name_size = _read_16sB(data, pos)
+                        if topic_name_size < 128:
+                            topic_name, num_partitions, partition_metadata_size = _read_string_iB[topic_name_size](
+                                data, pos + 17,
+                            )
+                            pos += topic_name_size + 21
                         else:
-                            topic_name, pos = long_string(data, pos + 17, size)
-                        num_partitions, size = _read_iB(data, pos)
-                        pos += 5
+                            (
+                                topic_name, num_partitions, partition_metadata_size,
+                            ), pos = long_string(data, pos + 17, topic_name_size, "iB")
                         partition_metadata: list[PartitionMetadata]
                         partition_metadata = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition, size = _read_iB(data, pos)
+                        if partition_metadata_size != 1:
+                            if not 0 < partition_metadata_size < 128:
+                                partition_metadata_size, pos = long_count(data, pos, partition_metadata_size)
+                            while partition_metadata_size > 1:
+                                partition_metadata_size -= 1
+                                partition, racks_size = _read_iB(data, pos)
                                 pos += 5
                                 racks: tuple[str, ...]
-                                if size == 1:
+                                if racks_size == 1:
                                     racks = ()
                                 else:
-                                    racks, pos = read_compact_strings(data, pos, size)
+                                    racks, pos = read_compact_strings(data, pos, racks_size)
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -131,25 +131,38 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                                     pos -= 1
                                 pos += 1
                                 partition_metadata.append(PartitionMetadata(partition, racks, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         topics.append(TopicMetadata(
-                            as_uuid(Uuid, topic_id), topic_name, num_partitions, partition_metadata,
+                            UUIDS[topic_id], topic_name.decode(), num_partitions, partition_metadata,
                             unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ConsumerGroupPartitionMetadataValue(topics, unknown_3), pos + 1
+                message = ConsumerGroupPartitionMetadataValue(topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

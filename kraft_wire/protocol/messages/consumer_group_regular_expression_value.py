@@ -44,13 +44,13 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ConsumerGroupRegularExpressionValue:
         try:
             if version == 0:
-                size = data[0]
+                topics_size = data[0]
                 pos = 1
                 topics: tuple[str, ...]
-                if size == 1:
+                if topics_size == 1:
                     topics = ()
                 else:
-                    topics, pos = read_compact_strings(data, pos, size)
+                    topics, pos = read_compact_strings(data, pos, topics_size)
                 version_2, timestamp, tags = _read_qqB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -68,13 +68,13 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: tuple[str, ...]
-                if size == 1:
+                if topics_size == 1:
                     topics = ()
                 else:
-                    topics, pos = read_compact_strings(data, pos, size)
+                    topics, pos = read_compact_strings(data, pos, topics_size)
                 version_2, timestamp, tags = _read_qqB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:

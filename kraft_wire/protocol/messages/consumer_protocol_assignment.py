@@ -54,42 +54,54 @@ class ConsumerProtocolAssignment(Message, gc=False):
     """bytes, versions 0 to 3, nullable."""
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolAssignment, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ConsumerProtocolAssignment:
         start = pos
         try:
             if 0 <= version <= 3:
-                size, = _read_i(data, pos)
+                assigned_partitions_size, = _read_i(data, pos)
                 pos += 4
                 assigned_partitions: list[TopicPartition]
                 assigned_partitions = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, assigned_partitions_size)):
+                    topic_size, = _read_h(data, pos)
+                    if topic_size >= 0:
+                        end = pos + 2 + topic_size
                         topic = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size, = _read_i(data, pos)
                     pos += 4
                     partitions: tuple[int, ...]
-                    partitions, pos = read_numbers(data, pos, size, "i")
+                    partitions, pos = read_numbers(data, pos, partitions_size, "i")
                     assigned_partitions.append(TopicPartition(topic, partitions))
-                size, = _read_i(data, pos)
+                user_data_size, = _read_i(data, pos)
                 pos += 4
                 user_data: bytes | None
-                if size >= 0:
-                    end = pos + size
+                if user_data_size >= 0:
+                    end = pos + user_data_size
                     user_data = data[pos:end]
                     pos = end
                 else:
                     user_data = None
                 if pos <= len(data):
-                    return ConsumerProtocolAssignment(assigned_partitions, user_data), pos
+                    message = ConsumerProtocolAssignment(assigned_partitions, user_data)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolAssignment, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

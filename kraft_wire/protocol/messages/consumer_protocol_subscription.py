@@ -66,92 +66,95 @@ class ConsumerProtocolSubscription(Message, gc=False):
     """string, version 3, nullable, ignored where absent."""
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ConsumerProtocolSubscription:
         start = pos
         try:
             if version == 3:
-                size, = _read_i(data, pos)
+                topics_size, = _read_i(data, pos)
                 pos += 4
                 topics: tuple[str, ...]
-                if size == 0:
+                if topics_size == 0:
                     topics = ()
                 else:
-                    topics, pos = read_strings(data, pos, size)
-                size, = _read_i(data, pos)
+                    topics, pos = read_strings(data, pos, topics_size)
+                user_data_size, = _read_i(data, pos)
                 pos += 4
                 user_data: bytes | None
-                if size >= 0:
-                    end = pos + size
+                if user_data_size >= 0:
+                    end = pos + user_data_size
                     user_data = data[pos:end]
                     pos = end
                 else:
                     user_data = None
-                size, = _read_i(data, pos)
+                owned_partitions_size, = _read_i(data, pos)
                 pos += 4
                 owned_partitions: list[TopicPartition]
                 owned_partitions = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, owned_partitions_size)):
+                    topic_size, = _read_h(data, pos)
+                    if topic_size >= 0:
+                        end = pos + 2 + topic_size
                         topic = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size, = _read_i(data, pos)
                     pos += 4
                     partitions: tuple[int, ...]
-                    partitions, pos = read_numbers(data, pos, size, "i")
+                    partitions, pos = read_numbers(data, pos, partitions_size, "i")
                     owned_partitions.append(TopicPartition(topic, partitions))
-                generation_id, size = _read_ih(data, pos)
+                generation_id, rack_id_size = _read_ih(data, pos)
                 rack_id: str | None
-                if size >= 0:
-                    end = pos + 6 + size
+                if rack_id_size >= 0:
+                    end = pos + 6 + rack_id_size
                     rack_id = data[pos + 6:end].decode()
                     pos = end
                 else:
                     rack_id = None
                     pos += 6
                 if pos <= len(data):
-                    return ConsumerProtocolSubscription(
+                    message = ConsumerProtocolSubscription(
                         topics, user_data, owned_partitions, generation_id, rack_id,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
             if 0 <= version <= 2:
-                size, = _read_i(data, pos)
+                topics_size_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: tuple[str, ...]
-                if size == 0:
+                if topics_size_2 == 0:
                     topics_2 = ()
                 else:
-                    topics_2, pos = read_strings(data, pos, size)
-                size, = _read_i(data, pos)
+                    topics_2, pos = read_strings(data, pos, topics_size_2)
+                user_data_size_2, = _read_i(data, pos)
                 pos += 4
                 user_data_2: bytes | None
-                if size >= 0:
-                    end = pos + size
+                if user_data_size_2 >= 0:
+                    end = pos + user_data_size_2
                     user_data_2 = data[pos:end]
                     pos = end
                 else:
                     user_data_2 = None
                 owned_partitions_2: list[TopicPartition]
                 if version >= 1:
-                    size, = _read_i(data, pos)
+                    owned_partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     owned_partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, owned_partitions_size_2)):
+                        topic_size_2, = _read_h(data, pos)
+                        if topic_size_2 >= 0:
+                            end = pos + 2 + topic_size_2
                             topic_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partitions_size_2, = _read_i(data, pos)
                         pos += 4
                         partitions_2: tuple[int, ...]
-                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        partitions_2, pos = read_numbers(data, pos, partitions_size_2, "i")
                         owned_partitions_2.append(TopicPartition(topic_2, partitions_2))
                 else:
                     owned_partitions_2 = []
@@ -162,12 +165,23 @@ class ConsumerProtocolSubscription(Message, gc=False):
                 else:
                     generation_id_2 = -1
                 if pos <= len(data):
-                    return ConsumerProtocolSubscription(
+                    message = ConsumerProtocolSubscription(
                         topics_2, user_data_2, owned_partitions_2, generation_id_2, None,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

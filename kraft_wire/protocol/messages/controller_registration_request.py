@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,13 +15,14 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_HhB = struct.Struct(">HhB").unpack_from
-_read_hhB = struct.Struct(">hhB").unpack_from
 _read_i16stB = struct.Struct(">i16s?B").unpack_from
 _write_HhB = struct.Struct(">HhB").pack
 _write_hhB = struct.Struct(">hhB").pack
 _write_i16st = struct.Struct(">i16s?").pack
 _write_i16stB = struct.Struct(">i16s?B").pack
+_read_string_B = string_readers("B")
+_read_string_HhB = string_readers("HhB")
+_read_string_hhB = string_readers("hhB")
 
 
 class Listener(Structure, gc=False):
@@ -95,79 +96,87 @@ class ControllerRegistrationRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ControllerRegistrationRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ControllerRegistrationRequest:
         start = pos
         try:
             if version == 0:
-                controller_id, incarnation_id, zk_migration_ready, size = _read_i16stB(data, pos)
+                controller_id, incarnation_id, zk_migration_ready, listeners_size = _read_i16stB(data, pos)
                 pos += 22
                 listeners: list[Listener]
                 listeners = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if listeners_size != 1:
+                    if not 0 < listeners_size < 128:
+                        listeners_size, pos = long_count(data, pos, listeners_size)
+                    while listeners_size > 1:
+                        listeners_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, host_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                        if host_size < 128:
+                            host, port, security_protocol, tags = _read_string_HhB[host_size](data, pos)
+                            pos += host_size + 4
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, security_protocol, tags = _read_HhB(data, pos)
+                            (
+                                host, port, security_protocol, tags,
+                            ), pos = long_string(data, pos, host_size, "HhB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
-                        listeners.append(Listener(name, host, port, security_protocol, unknown))
-                size = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        listeners.append(Listener(
+                            name.decode(), host.decode(), port, security_protocol, unknown,
+                        ))
+                features_size = data[pos]
                 pos += 1
                 features: list[Feature]
                 features = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if features_size != 1:
+                    if not 0 < features_size < 128:
+                        features_size, pos = long_count(data, pos, features_size)
+                    while features_size > 1:
+                        features_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, min_supported_version, max_supported_version, tags_2 = _read_string_hhB[name_size_2](
+                                data, pos + 1,
+                            )
+                            pos += name_size_2 + 5
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                            (
+                                name_2, min_supported_version, max_supported_version, tags_2,
+                            ), pos = long_string(data, pos + 1, name_size_2, "hhB")
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                         features.append(Feature(
-                            name_2, min_supported_version, max_supported_version, unknown_2,
+                            name_2.decode(), min_supported_version, max_supported_version, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ControllerRegistrationRequest(
-                    controller_id, as_uuid(Uuid, incarnation_id), zk_migration_ready, listeners, features,
-                    unknown_3,
-                ), pos + 1
+                message = ControllerRegistrationRequest(
+                    controller_id, UUIDS[incarnation_id], zk_migration_ready, listeners, features, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ControllerRegistrationRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,7 +18,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_bB = struct.Struct(">bB").unpack_from
 _read_bb = struct.Struct(">bb").unpack_from
-_read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -29,6 +28,9 @@ _write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_string_B = string_readers("B")
+_read_string_bB = string_readers("bB")
+_read_string_bbB = string_readers("bbB")
 
 
 class AclCreation(Structure, gc=False):
@@ -80,81 +82,82 @@ class CreateAclsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateAclsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> CreateAclsRequest:
         start = pos
         try:
             if 2 <= version <= 3:
-                size = data[pos]
+                creations_size = data[pos]
                 pos += 1
                 creations: list[AclCreation]
                 creations = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
+                if creations_size != 1:
+                    if not 0 < creations_size < 128:
+                        creations_size, pos = long_count(data, pos, creations_size)
+                    while creations_size > 1:
+                        creations_size -= 1
+                        resource_type, resource_name_size = _read_bB(data, pos)
+                        if resource_name_size < 128:
+                            resource_name, resource_pattern_type, principal_size = _read_string_bB[resource_name_size](
+                                data, pos + 2,
+                            )
+                            pos += resource_name_size + 3
                         else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        resource_pattern_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            principal = data[pos + 2:end].decode()
-                            pos = end
+                            (
+                                resource_name, resource_pattern_type, principal_size,
+                            ), pos = long_string(data, pos + 2, resource_name_size, "bB")
+                        if principal_size < 128:
+                            principal, host_size = _read_string_B[principal_size](data, pos)
+                            pos += principal_size
                         else:
-                            principal, pos = long_string(data, pos + 2, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (principal, host_size), pos = long_string(data, pos, principal_size, "B")
+                        if host_size < 128:
+                            host, operation, permission_type, tags = _read_string_bbB[host_size](data, pos)
+                            pos += host_size + 2
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        operation, permission_type, tags = _read_bbB(data, pos)
+                            (
+                                host, operation, permission_type, tags,
+                            ), pos = long_string(data, pos, host_size, "bbB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         creations.append(AclCreation(
-                            resource_type, resource_name, resource_pattern_type, principal, host, operation,
-                            permission_type, unknown,
+                            resource_type, resource_name.decode(), resource_pattern_type, principal.decode(),
+                            host.decode(), operation, permission_type, unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return CreateAclsRequest(creations, unknown_2), pos + 1
+                message = CreateAclsRequest(creations, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                size, = _read_i(data, pos)
+                creations_size_2, = _read_i(data, pos)
                 pos += 4
                 creations_2: list[AclCreation]
                 creations_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    resource_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                for _ in range(check_count(data, pos, creations_size_2)):
+                    resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                    if resource_name_size_2 >= 0:
+                        end = pos + 3 + resource_name_size_2
                         resource_name_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    resource_pattern_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                    resource_pattern_type_2, principal_size_2 = _read_bh(data, pos)
+                    if principal_size_2 >= 0:
+                        end = pos + 3 + principal_size_2
                         principal_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    host_size_2, = _read_h(data, pos)
+                    if host_size_2 >= 0:
+                        end = pos + 2 + host_size_2
                         host_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -165,10 +168,21 @@ class CreateAclsRequest(Message, gc=False):
                         resource_type_2, resource_name_2, resource_pattern_type_2, principal_2, host_2,
                         operation_2, permission_type_2,
                     ))
-                return CreateAclsRequest(creations_2), pos
+                message = CreateAclsRequest(creations_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateAclsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

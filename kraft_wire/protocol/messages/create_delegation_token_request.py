@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -24,6 +24,8 @@ _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class CreatableRenewers(Structure, gc=False):
@@ -75,136 +77,151 @@ class CreateDelegationTokenRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> CreateDelegationTokenRequest:
         start = pos
         try:
             if version == 3:
-                size = data[pos]
-                owner_principal_type: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    owner_principal_type = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    owner_principal_type = None
-                    pos += 1
+                owner_principal_type_size = data[pos]
+                if owner_principal_type_size < 128:
+                    owner_principal_type, owner_principal_name_size = _read_nullable_string_B[owner_principal_type_size](
+                        data, pos + 1,
+                    )
+                    pos += (owner_principal_type_size or 1) + 1
                 else:
-                    owner_principal_type, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                owner_principal_name: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    owner_principal_name = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    owner_principal_name = None
-                    pos += 1
+                    (
+                        owner_principal_type, owner_principal_name_size,
+                    ), pos = long_string(data, pos + 1, owner_principal_type_size, "B")
+                if owner_principal_name_size < 128:
+                    owner_principal_name, renewers_size = _read_nullable_string_B[owner_principal_name_size](
+                        data, pos,
+                    )
+                    pos += (owner_principal_name_size or 1)
                 else:
-                    owner_principal_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        owner_principal_name, renewers_size,
+                    ), pos = long_string(data, pos, owner_principal_name_size, "B")
                 renewers: list[CreatableRenewers]
                 renewers = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_type = data[pos + 1:end].decode()
-                            pos = end
+                if renewers_size != 1:
+                    if not 0 < renewers_size < 128:
+                        renewers_size, pos = long_count(data, pos, renewers_size)
+                    while renewers_size > 1:
+                        renewers_size -= 1
+                        principal_type_size = data[pos]
+                        if principal_type_size < 128:
+                            principal_type, principal_name_size = _read_string_B[principal_type_size](
+                                data, pos + 1,
+                            )
+                            pos += principal_type_size + 1
                         else:
-                            principal_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_name = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                principal_type, principal_name_size,
+                            ), pos = long_string(data, pos + 1, principal_type_size, "B")
+                        if principal_name_size < 128:
+                            principal_name, tags = _read_string_B[principal_name_size](data, pos)
+                            pos += principal_name_size
                         else:
-                            principal_name, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (principal_name, tags), pos = long_string(data, pos, principal_name_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        renewers.append(CreatableRenewers(principal_type, principal_name, unknown))
-                max_lifetime_ms, tags = _read_qB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        renewers.append(CreatableRenewers(
+                            principal_type.decode(), principal_name.decode(), unknown,
+                        ))
+                max_lifetime_ms, tags_2 = _read_qB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 9, tags_2)
                     pos -= 9
-                return CreateDelegationTokenRequest(
-                    owner_principal_type, owner_principal_name, renewers, max_lifetime_ms, unknown_2,
-                ), pos + 9
+                message = CreateDelegationTokenRequest(
+                    owner_principal_type.decode() if owner_principal_type_size else None,
+                    owner_principal_name.decode() if owner_principal_name_size else None, renewers,
+                    max_lifetime_ms, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 9)
+                return message
             if version == 2:
-                size = data[pos]
+                renewers_size_2 = data[pos]
                 pos += 1
                 renewers_2: list[CreatableRenewers]
                 renewers_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_type_2 = data[pos + 1:end].decode()
-                            pos = end
+                if renewers_size_2 != 1:
+                    if not 0 < renewers_size_2 < 128:
+                        renewers_size_2, pos = long_count(data, pos, renewers_size_2)
+                    while renewers_size_2 > 1:
+                        renewers_size_2 -= 1
+                        principal_type_size_2 = data[pos]
+                        if principal_type_size_2 < 128:
+                            principal_type_2, principal_name_size_2 = _read_string_B[principal_type_size_2](
+                                data, pos + 1,
+                            )
+                            pos += principal_type_size_2 + 1
                         else:
-                            principal_type_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_name_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                principal_type_2, principal_name_size_2,
+                            ), pos = long_string(data, pos + 1, principal_type_size_2, "B")
+                        if principal_name_size_2 < 128:
+                            principal_name_2, tags_3 = _read_string_B[principal_name_size_2](data, pos)
+                            pos += principal_name_size_2
                         else:
-                            principal_name_2, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (
+                                principal_name_2, tags_3,
+                            ), pos = long_string(data, pos, principal_name_size_2, "B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        renewers_2.append(CreatableRenewers(principal_type_2, principal_name_2, unknown_3))
-                max_lifetime_ms_2, tags = _read_qB(data, pos)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        renewers_2.append(CreatableRenewers(
+                            principal_type_2.decode(), principal_name_2.decode(), unknown_3,
+                        ))
+                max_lifetime_ms_2, tags_4 = _read_qB(data, pos)
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 9, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 9, tags_4)
                     pos -= 9
-                return CreateDelegationTokenRequest('', '', renewers_2, max_lifetime_ms_2, unknown_4), pos + 9
+                message = CreateDelegationTokenRequest('', '', renewers_2, max_lifetime_ms_2, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 9)
+                return message
             if version == 1:
-                size, = _read_i(data, pos)
+                renewers_size_3, = _read_i(data, pos)
                 pos += 4
                 renewers_3: list[CreatableRenewers]
                 renewers_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, renewers_size_3)):
+                    principal_type_size_3, = _read_h(data, pos)
+                    if principal_type_size_3 >= 0:
+                        end = pos + 2 + principal_type_size_3
                         principal_type_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    principal_name_size_3, = _read_h(data, pos)
+                    if principal_name_size_3 >= 0:
+                        end = pos + 2 + principal_name_size_3
                         principal_name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     renewers_3.append(CreatableRenewers(principal_type_3, principal_name_3))
                 max_lifetime_ms_3, = _read_q(data, pos)
-                return CreateDelegationTokenRequest('', '', renewers_3, max_lifetime_ms_3), pos + 8
+                message = CreateDelegationTokenRequest('', '', renewers_3, max_lifetime_ms_3)
+                if ends is not None:
+                    ends.append(pos + 8)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_qqqB = struct.Struct(">qqqB").unpack_from
 _read_qqqh = struct.Struct(">qqqh").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
@@ -29,6 +28,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_qqq = struct.Struct(">qqq").pack
 _write_qqqB = struct.Struct(">qqqB").pack
 _write_qqqh = struct.Struct(">qqqh").pack
+_read_string_B = string_readers("B")
+_read_string_qqqB = string_readers("qqqB")
 
 
 class CreateDelegationTokenResponse(Message, gc=False):
@@ -88,48 +89,59 @@ class CreateDelegationTokenResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> CreateDelegationTokenResponse:
         try:
             if version == 3:
-                error_code, size = _read_hB(data, 0)
-                if 0 < size < 128:
-                    end = 2 + size
-                    principal_type = data[3:end].decode()
-                    pos = end
+                error_code, principal_type_size = _read_hB(data, 0)
+                if principal_type_size < 128:
+                    principal_type, principal_name_size = _read_string_B[principal_type_size](data, 3)
+                    pos = principal_type_size + 3
                 else:
-                    principal_type, pos = long_string(data, 3, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    principal_name = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        principal_type, principal_name_size,
+                    ), pos = long_string(data, 3, principal_type_size, "B")
+                if principal_name_size < 128:
+                    principal_name, token_requester_principal_type_size = _read_string_B[principal_name_size](
+                        data, pos,
+                    )
+                    pos += principal_name_size
                 else:
-                    principal_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    token_requester_principal_type = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        principal_name, token_requester_principal_type_size,
+                    ), pos = long_string(data, pos, principal_name_size, "B")
+                if token_requester_principal_type_size < 128:
+                    token_requester_principal_type, token_requester_principal_name_size = _read_string_B[token_requester_principal_type_size](
+                        data, pos,
+                    )
+                    pos += token_requester_principal_type_size
                 else:
-                    token_requester_principal_type, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    token_requester_principal_name = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        token_requester_principal_type, token_requester_principal_name_size,
+                    ), pos = long_string(data, pos, token_requester_principal_type_size, "B")
+                if token_requester_principal_name_size < 128:
+                    (
+                        token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms,
+                        max_timestamp_ms, token_id_size,
+                    ) = _read_string_qqqB[token_requester_principal_name_size](data, pos)
+                    pos += token_requester_principal_name_size + 24
                 else:
-                    token_requester_principal_name, pos = long_string(data, pos + 1, size)
-                issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, size = _read_qqqB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 24 + size
-                    token_id = data[pos + 25:end].decode()
-                    pos = end
+                    (
+                        token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms,
+                        max_timestamp_ms, token_id_size,
+                    ), pos = long_string(data, pos, token_requester_principal_name_size, "qqqB")
+                if token_id_size < 128:
+                    token_id, hmac_size = _read_string_B[token_id_size](data, pos)
+                    pos += token_id_size
                 else:
-                    token_id, pos = long_string(data, pos + 25, size)
-                size = data[pos]
-                pos += 1
+                    (token_id, hmac_size), pos = long_string(data, pos, token_id_size, "B")
                 hmac: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if hmac_size > 127:
+                    hmac_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if hmac_size > 16383:
+                        hmac_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if hmac_size > 2097151:
+                            hmac_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if hmac_size > 0:
+                    end = pos + hmac_size - 1
                     hmac = data[pos:end]
                     pos = end
                 else:
@@ -140,80 +152,90 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return CreateDelegationTokenResponse(
-                    error_code, principal_type, principal_name, token_requester_principal_type,
-                    token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms,
-                    token_id, hmac, throttle_time_ms, unknown,
+                    error_code, principal_type.decode(), principal_name.decode(),
+                    token_requester_principal_type.decode(), token_requester_principal_name.decode(),
+                    issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id.decode(), hmac,
+                    throttle_time_ms, unknown,
                 )
             if version == 2:
-                error_code_2, size = _read_hB(data, 0)
-                if 0 < size < 128:
-                    end = 2 + size
-                    principal_type_2 = data[3:end].decode()
-                    pos = end
+                error_code_2, principal_type_size_2 = _read_hB(data, 0)
+                if principal_type_size_2 < 128:
+                    principal_type_2, principal_name_size_2 = _read_string_B[principal_type_size_2](data, 3)
+                    pos = principal_type_size_2 + 3
                 else:
-                    principal_type_2, pos = long_string(data, 3, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    principal_name_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        principal_type_2, principal_name_size_2,
+                    ), pos = long_string(data, 3, principal_type_size_2, "B")
+                if principal_name_size_2 < 128:
+                    (
+                        principal_name_2, issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2,
+                        token_id_size_2,
+                    ) = _read_string_qqqB[principal_name_size_2](data, pos)
+                    pos += principal_name_size_2 + 24
                 else:
-                    principal_name_2, pos = long_string(data, pos + 1, size)
-                issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, size = _read_qqqB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 24 + size
-                    token_id_2 = data[pos + 25:end].decode()
-                    pos = end
+                    (
+                        principal_name_2, issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2,
+                        token_id_size_2,
+                    ), pos = long_string(data, pos, principal_name_size_2, "qqqB")
+                if token_id_size_2 < 128:
+                    token_id_2, hmac_size_2 = _read_string_B[token_id_size_2](data, pos)
+                    pos += token_id_size_2
                 else:
-                    token_id_2, pos = long_string(data, pos + 25, size)
-                size = data[pos]
-                pos += 1
+                    (token_id_2, hmac_size_2), pos = long_string(data, pos, token_id_size_2, "B")
                 hmac_2: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if hmac_size_2 > 127:
+                    hmac_size_2 += (data[pos] - 1) << 7
+                    pos += 1
+                    if hmac_size_2 > 16383:
+                        hmac_size_2 += (data[pos] - 1) << 14
+                        pos += 1
+                        if hmac_size_2 > 2097151:
+                            hmac_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                if hmac_size_2 > 0:
+                    end = pos + hmac_size_2 - 1
                     hmac_2 = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                throttle_time_ms_2, tags = _read_iB(data, pos)
+                throttle_time_ms_2, tags_2 = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
                 return CreateDelegationTokenResponse(
-                    error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2,
-                    expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2,
-                    unknown_2,
+                    error_code_2, principal_type_2.decode(), principal_name_2.decode(), '', '',
+                    issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2.decode(),
+                    hmac_2, throttle_time_ms_2, unknown_2,
                 )
             if version == 1:
-                error_code_3, size = _read_hh(data, 0)
-                if size >= 0:
-                    end = 4 + size
+                error_code_3, principal_type_size_3 = _read_hh(data, 0)
+                if principal_type_size_3 >= 0:
+                    end = 4 + principal_type_size_3
                     principal_type_3 = data[4:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                principal_name_size_3, = _read_h(data, pos)
+                if principal_name_size_3 >= 0:
+                    end = pos + 2 + principal_name_size_3
                     principal_name_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, size = _read_qqqh(data, pos)
-                if size >= 0:
-                    end = pos + 26 + size
+                issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_size_3 = _read_qqqh(
+                    data, pos,
+                )
+                if token_id_size_3 >= 0:
+                    end = pos + 26 + token_id_size_3
                     token_id_3 = data[pos + 26:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_i(data, pos)
+                hmac_size_3, = _read_i(data, pos)
                 pos += 4
                 hmac_3: bytes
-                if size >= 0:
-                    end = pos + size
+                if hmac_size_3 >= 0:
+                    end = pos + hmac_size_3
                     hmac_3 = data[pos:end]
                     pos = end
                 else:
@@ -232,48 +254,59 @@ class CreateDelegationTokenResponse(Message, gc=False):
         start = pos
         try:
             if version == 3:
-                error_code, size = _read_hB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 2 + size
-                    principal_type = data[pos + 3:end].decode()
-                    pos = end
+                error_code, principal_type_size = _read_hB(data, pos)
+                if principal_type_size < 128:
+                    principal_type, principal_name_size = _read_string_B[principal_type_size](data, pos + 3)
+                    pos += principal_type_size + 3
                 else:
-                    principal_type, pos = long_string(data, pos + 3, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    principal_name = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        principal_type, principal_name_size,
+                    ), pos = long_string(data, pos + 3, principal_type_size, "B")
+                if principal_name_size < 128:
+                    principal_name, token_requester_principal_type_size = _read_string_B[principal_name_size](
+                        data, pos,
+                    )
+                    pos += principal_name_size
                 else:
-                    principal_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    token_requester_principal_type = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        principal_name, token_requester_principal_type_size,
+                    ), pos = long_string(data, pos, principal_name_size, "B")
+                if token_requester_principal_type_size < 128:
+                    token_requester_principal_type, token_requester_principal_name_size = _read_string_B[token_requester_principal_type_size](
+                        data, pos,
+                    )
+                    pos += token_requester_principal_type_size
                 else:
-                    token_requester_principal_type, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    token_requester_principal_name = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        token_requester_principal_type, token_requester_principal_name_size,
+                    ), pos = long_string(data, pos, token_requester_principal_type_size, "B")
+                if token_requester_principal_name_size < 128:
+                    (
+                        token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms,
+                        max_timestamp_ms, token_id_size,
+                    ) = _read_string_qqqB[token_requester_principal_name_size](data, pos)
+                    pos += token_requester_principal_name_size + 24
                 else:
-                    token_requester_principal_name, pos = long_string(data, pos + 1, size)
-                issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, size = _read_qqqB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 24 + size
-                    token_id = data[pos + 25:end].decode()
-                    pos = end
+                    (
+                        token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms,
+                        max_timestamp_ms, token_id_size,
+                    ), pos = long_string(data, pos, token_requester_principal_name_size, "qqqB")
+                if token_id_size < 128:
+                    token_id, hmac_size = _read_string_B[token_id_size](data, pos)
+                    pos += token_id_size
                 else:
-                    token_id, pos = long_string(data, pos + 25, size)
-                size = data[pos]
-                pos += 1
+                    (token_id, hmac_size), pos = long_string(data, pos, token_id_size, "B")
                 hmac: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if hmac_size > 127:
+                    hmac_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if hmac_size > 16383:
+                        hmac_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if hmac_size > 2097151:
+                            hmac_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if hmac_size > 0:
+                    end = pos + hmac_size - 1
                     hmac = data[pos:end]
                     pos = end
                 else:
@@ -284,80 +317,92 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return CreateDelegationTokenResponse(
-                    error_code, principal_type, principal_name, token_requester_principal_type,
-                    token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms,
-                    token_id, hmac, throttle_time_ms, unknown,
+                    error_code, principal_type.decode(), principal_name.decode(),
+                    token_requester_principal_type.decode(), token_requester_principal_name.decode(),
+                    issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id.decode(), hmac,
+                    throttle_time_ms, unknown,
                 ), pos + 5
             if version == 2:
-                error_code_2, size = _read_hB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 2 + size
-                    principal_type_2 = data[pos + 3:end].decode()
-                    pos = end
+                error_code_2, principal_type_size_2 = _read_hB(data, pos)
+                if principal_type_size_2 < 128:
+                    principal_type_2, principal_name_size_2 = _read_string_B[principal_type_size_2](
+                        data, pos + 3,
+                    )
+                    pos += principal_type_size_2 + 3
                 else:
-                    principal_type_2, pos = long_string(data, pos + 3, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    principal_name_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        principal_type_2, principal_name_size_2,
+                    ), pos = long_string(data, pos + 3, principal_type_size_2, "B")
+                if principal_name_size_2 < 128:
+                    (
+                        principal_name_2, issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2,
+                        token_id_size_2,
+                    ) = _read_string_qqqB[principal_name_size_2](data, pos)
+                    pos += principal_name_size_2 + 24
                 else:
-                    principal_name_2, pos = long_string(data, pos + 1, size)
-                issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, size = _read_qqqB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 24 + size
-                    token_id_2 = data[pos + 25:end].decode()
-                    pos = end
+                    (
+                        principal_name_2, issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2,
+                        token_id_size_2,
+                    ), pos = long_string(data, pos, principal_name_size_2, "qqqB")
+                if token_id_size_2 < 128:
+                    token_id_2, hmac_size_2 = _read_string_B[token_id_size_2](data, pos)
+                    pos += token_id_size_2
                 else:
-                    token_id_2, pos = long_string(data, pos + 25, size)
-                size = data[pos]
-                pos += 1
+                    (token_id_2, hmac_size_2), pos = long_string(data, pos, token_id_size_2, "B")
                 hmac_2: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if hmac_size_2 > 127:
+                    hmac_size_2 += (data[pos] - 1) << 7
+                    pos += 1
+                    if hmac_size_2 > 16383:
+                        hmac_size_2 += (data[pos] - 1) << 14
+                        pos += 1
+                        if hmac_size_2 > 2097151:
+                            hmac_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                if hmac_size_2 > 0:
+                    end = pos + hmac_size_2 - 1
                     hmac_2 = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                throttle_time_ms_2, tags = _read_iB(data, pos)
+                throttle_time_ms_2, tags_2 = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
                 return CreateDelegationTokenResponse(
-                    error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2,
-                    expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2,
-                    unknown_2,
+                    error_code_2, principal_type_2.decode(), principal_name_2.decode(), '', '',
+                    issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2.decode(),
+                    hmac_2, throttle_time_ms_2, unknown_2,
                 ), pos + 5
             if version == 1:
-                error_code_3, size = _read_hh(data, pos)
-                if size >= 0:
-                    end = pos + 4 + size
+                error_code_3, principal_type_size_3 = _read_hh(data, pos)
+                if principal_type_size_3 >= 0:
+                    end = pos + 4 + principal_type_size_3
                     principal_type_3 = data[pos + 4:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                principal_name_size_3, = _read_h(data, pos)
+                if principal_name_size_3 >= 0:
+                    end = pos + 2 + principal_name_size_3
                     principal_name_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, size = _read_qqqh(data, pos)
-                if size >= 0:
-                    end = pos + 26 + size
+                issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_size_3 = _read_qqqh(
+                    data, pos,
+                )
+                if token_id_size_3 >= 0:
+                    end = pos + 26 + token_id_size_3
                     token_id_3 = data[pos + 26:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_i(data, pos)
+                hmac_size_3, = _read_i(data, pos)
                 pos += 4
                 hmac_3: bytes
-                if size >= 0:
-                    end = pos + size
+                if hmac_size_3 >= 0:
+                    end = pos + hmac_size_3
                     hmac_3 = data[pos:end]
                     pos = end
                 else:

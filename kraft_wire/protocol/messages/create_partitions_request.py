@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags,
+    refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
@@ -23,7 +24,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_it = struct.Struct(">i?").unpack_from
 _read_itB = struct.Struct(">i?B").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
@@ -32,6 +32,8 @@ _write_itB = struct.Struct(">i?B").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
 _read_array_i = array_readers("i")
+_read_string_iB = string_readers("iB")
+_read_rows_in = row_reader("i*")
 _write_array_i = array_writers("i")
 
 
@@ -96,50 +98,52 @@ class CreatePartitionsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreatePartitionsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> CreatePartitionsRequest:
         start = pos
         try:
             if 2 <= version <= 3:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[CreatePartitionsTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, count, assignments_size = _read_string_iB[name_size](data, pos + 1)
+                            pos += name_size + 5
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        count, size = _read_iB(data, pos)
-                        pos += 5
+                            (name, count, assignments_size), pos = long_string(data, pos + 1, name_size, "iB")
                         assignments: list[CreatePartitionsAssignment] | None
-                        if size == 0:
+                        if assignments_size == 0:
                             assignments = None
                         else:
                             assignments = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
+                            if assignments_size != 1:
+                                if not 0 < assignments_size < 128:
+                                    assignments_size, pos = long_count(data, pos, assignments_size)
+                                if assignments_size > 4:
+                                    columns, assignments_size, pos = _read_rows_in(
+                                        data, pos, assignments_size,
+                                    )
+                                    assignments = list(map(CreatePartitionsAssignment, *columns))
+                                while assignments_size > 1:
+                                    assignments_size -= 1
+                                    broker_ids_size = data[pos]
                                     broker_ids: tuple[int, ...]
-                                    if size == 1:
+                                    if broker_ids_size == 1:
                                         broker_ids = ()
                                         pos += 1
-                                    elif 0 < size < SHORT:
-                                        broker_ids = _read_array_i[size](data, pos + 1)
-                                        pos += 4 * size - 3
+                                    elif 0 < broker_ids_size < SHORT:
+                                        broker_ids = _read_array_i[broker_ids_size](data, pos + 1)
+                                        pos += 4 * broker_ids_size - 3
                                     else:
-                                        broker_ids, pos = long_array(data, pos + 1, size, "i")
+                                        broker_ids, pos = long_array(data, pos + 1, broker_ids_size, "i")
                                     tags = data[pos]
                                     unknown: UnknownTags = ()
                                     if tags:
@@ -147,53 +151,65 @@ class CreatePartitionsRequest(Message, gc=False):
                                         pos -= 1
                                     pos += 1
                                     assignments.append(CreatePartitionsAssignment(broker_ids, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(CreatePartitionsTopic(name, count, assignments, unknown_2))
-                timeout_ms, validate_only, tags = _read_itB(data, pos)
+                        topics.append(CreatePartitionsTopic(name.decode(), count, assignments, unknown_2))
+                timeout_ms, validate_only, tags_3 = _read_itB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 6, tags_3)
                     pos -= 6
-                return CreatePartitionsRequest(topics, timeout_ms, validate_only, unknown_3), pos + 6
+                message = CreatePartitionsRequest(topics, timeout_ms, validate_only, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 6)
+                return message
             if 0 <= version <= 1:
-                size, = _read_i(data, pos)
+                topics_size_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[CreatePartitionsTopic]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    count_2, size = _read_ii(data, pos)
+                    count_2, assignments_size_2 = _read_ii(data, pos)
                     pos += 8
                     assignments_2: list[CreatePartitionsAssignment] | None
-                    if size < 0:
+                    if assignments_size_2 < 0:
                         assignments_2 = None
                     else:
                         assignments_2 = []
-                        rounds = range(check_count(data, pos, size))
-                        for _ in rounds:
-                            size, = _read_i(data, pos)
+                        for _ in range(check_count(data, pos, assignments_size_2)):
+                            broker_ids_size_2, = _read_i(data, pos)
                             pos += 4
                             broker_ids_2: tuple[int, ...]
-                            broker_ids_2, pos = read_numbers(data, pos, size, "i")
+                            broker_ids_2, pos = read_numbers(data, pos, broker_ids_size_2, "i")
                             assignments_2.append(CreatePartitionsAssignment(broker_ids_2))
                     topics_2.append(CreatePartitionsTopic(name_2, count_2, assignments_2))
                 timeout_ms_2, validate_only_2 = _read_it(data, pos)
-                return CreatePartitionsRequest(topics_2, timeout_ms_2, validate_only_2), pos + 5
+                message = CreatePartitionsRequest(topics_2, timeout_ms_2, validate_only_2)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreatePartitionsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

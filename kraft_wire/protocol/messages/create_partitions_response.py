@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
@@ -27,6 +26,8 @@ _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_hB = string_readers("hB")
 
 
 class CreatePartitionsTopicResult(Structure, gc=False):
@@ -72,69 +73,67 @@ class CreatePartitionsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreatePartitionsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> CreatePartitionsResponse:
         start = pos
         try:
             if 2 <= version <= 3:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, results_size = _read_iB(data, pos)
                 pos += 5
                 results: list[CreatePartitionsTopicResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, error_code, error_message_size = _read_string_hB[name_size](data, pos + 1)
+                            pos += name_size + 3
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                            (
+                                name, error_code, error_message_size,
+                            ), pos = long_string(data, pos + 1, name_size, "hB")
+                        if error_message_size < 128:
+                            error_message, tags = _read_nullable_string_B[error_message_size](data, pos)
+                            pos += (error_message_size or 1)
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        tags = data[pos]
+                            (error_message, tags), pos = long_string(data, pos, error_message_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        results.append(CreatePartitionsTopicResult(name, error_code, error_message, unknown))
-                tags = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        results.append(CreatePartitionsTopicResult(
+                            name.decode(), error_code, error_message.decode() if error_message_size else None,
+                            unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return CreatePartitionsResponse(throttle_time_ms, results, unknown_2), pos + 1
+                message = CreatePartitionsResponse(throttle_time_ms, results, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 1:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, results_size_2 = _read_ii(data, pos)
                 pos += 8
                 results_2: list[CreatePartitionsTopicResult]
                 results_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, results_size_2)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    error_code_2, size = _read_hh(data, pos)
+                    error_code_2, error_message_size_2 = _read_hh(data, pos)
                     error_message_2: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_2 >= 0:
+                        end = pos + 4 + error_message_size_2
                         error_message_2 = data[pos + 4:end].decode()
                         pos = end
                     else:
@@ -142,10 +141,21 @@ class CreatePartitionsResponse(Message, gc=False):
                         pos += 4
                     results_2.append(CreatePartitionsTopicResult(name_2, error_code_2, error_message_2))
                 if pos <= len(data):
-                    return CreatePartitionsResponse(throttle_time_ms_2, results_2), pos
+                    message = CreatePartitionsResponse(throttle_time_ms_2, results_2)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreatePartitionsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

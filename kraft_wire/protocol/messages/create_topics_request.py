@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, check_count, long_array, long_count, long_string, nullable_string_readers,
+    read_numbers, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
@@ -24,7 +25,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_it = struct.Struct(">i?").unpack_from
 _read_itB = struct.Struct(">i?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihi = struct.Struct(">ihi").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
@@ -35,6 +35,10 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihi = struct.Struct(">ihi").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_ihB = string_readers("ihB")
+_read_rows_i_in = row_reader("i i*")
 _write_array_i = array_writers("i")
 
 
@@ -124,47 +128,51 @@ class CreateTopicsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> CreateTopicsRequest:
         start = pos
         try:
             if 5 <= version <= 7:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[CreatableTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, num_partitions, replication_factor, assignments_size = _read_string_ihB[name_size](
+                                data, pos + 1,
+                            )
+                            pos += name_size + 7
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        num_partitions, replication_factor, size = _read_ihB(data, pos)
-                        pos += 7
+                            (
+                                name, num_partitions, replication_factor, assignments_size,
+                            ), pos = long_string(data, pos + 1, name_size, "ihB")
                         assignments: list[CreatableReplicaAssignment]
                         assignments = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, size = _read_iB(data, pos)
+                        if assignments_size != 1:
+                            if not 0 < assignments_size < 128:
+                                assignments_size, pos = long_count(data, pos, assignments_size)
+                            if assignments_size > 4:
+                                columns, assignments_size, pos = _read_rows_i_in(data, pos, assignments_size)
+                                assignments = list(map(CreatableReplicaAssignment, *columns))
+                            while assignments_size > 1:
+                                assignments_size -= 1
+                                partition_index, broker_ids_size = _read_iB(data, pos)
                                 broker_ids: tuple[int, ...]
-                                if size == 1:
+                                if broker_ids_size == 1:
                                     broker_ids = ()
                                     pos += 5
-                                elif 0 < size < SHORT:
-                                    broker_ids = _read_array_i[size](data, pos + 5)
-                                    pos += 4 * size + 1
+                                elif 0 < broker_ids_size < SHORT:
+                                    broker_ids = _read_array_i[broker_ids_size](data, pos + 5)
+                                    pos += 4 * broker_ids_size + 1
                                 else:
-                                    broker_ids, pos = long_array(data, pos + 5, size, "i")
+                                    broker_ids, pos = long_array(data, pos + 5, broker_ids_size, "i")
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -174,98 +182,90 @@ class CreateTopicsRequest(Message, gc=False):
                                 assignments.append(CreatableReplicaAssignment(
                                     partition_index, broker_ids, unknown,
                                 ))
-                        size = data[pos]
+                        configs_size = data[pos]
                         pos += 1
                         configs: list[CreatableTopicConfig]
                         configs = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if configs_size != 1:
+                            if not 0 < configs_size < 128:
+                                configs_size, pos = long_count(data, pos, configs_size)
+                            while configs_size > 1:
+                                configs_size -= 1
+                                name_size_2 = data[pos]
+                                if name_size_2 < 128:
+                                    name_2, value_size = _read_string_B[name_size_2](data, pos + 1)
+                                    pos += name_size_2 + 1
                                 else:
-                                    name_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                value: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    value = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    value = None
-                                    pos += 1
+                                    (name_2, value_size), pos = long_string(data, pos + 1, name_size_2, "B")
+                                if value_size < 128:
+                                    value, tags_2 = _read_nullable_string_B[value_size](data, pos)
+                                    pos += (value_size or 1)
                                 else:
-                                    value, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
+                                    (value, tags_2), pos = long_string(data, pos, value_size, "B")
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                configs.append(CreatableTopicConfig(name_2, value, unknown_2))
-                        tags = data[pos]
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                                configs.append(CreatableTopicConfig(
+                                    name_2.decode(), value.decode() if value_size else None, unknown_2,
+                                ))
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         topics.append(CreatableTopic(
-                            name, num_partitions, replication_factor, assignments, configs, unknown_3,
+                            name.decode(), num_partitions, replication_factor, assignments, configs,
+                            unknown_3,
                         ))
-                timeout_ms, validate_only, tags = _read_itB(data, pos)
+                timeout_ms, validate_only, tags_4 = _read_itB(data, pos)
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 6, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 6, tags_4)
                     pos -= 6
-                return CreateTopicsRequest(topics, timeout_ms, validate_only, unknown_4), pos + 6
+                message = CreateTopicsRequest(topics, timeout_ms, validate_only, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 6)
+                return message
             if 2 <= version <= 4:
-                size, = _read_i(data, pos)
+                topics_size_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[CreatableTopic]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    num_partitions_2, replication_factor_2, size = _read_ihi(data, pos)
+                    num_partitions_2, replication_factor_2, assignments_size_2 = _read_ihi(data, pos)
                     pos += 10
                     assignments_2: list[CreatableReplicaAssignment]
                     assignments_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        partition_index_2, size = _read_ii(data, pos)
+                    for _ in range(check_count(data, pos, assignments_size_2)):
+                        partition_index_2, broker_ids_size_2 = _read_ii(data, pos)
                         pos += 8
                         broker_ids_2: tuple[int, ...]
-                        broker_ids_2, pos = read_numbers(data, pos, size, "i")
+                        broker_ids_2, pos = read_numbers(data, pos, broker_ids_size_2, "i")
                         assignments_2.append(CreatableReplicaAssignment(partition_index_2, broker_ids_2))
-                    size, = _read_i(data, pos)
+                    configs_size_2, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[CreatableTopicConfig]
                     configs_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, configs_size_2)):
+                        name_size_4, = _read_h(data, pos)
+                        if name_size_4 >= 0:
+                            end = pos + 2 + name_size_4
                             name_4 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
+                        value_size_2, = _read_h(data, pos)
                         value_2: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if value_size_2 >= 0:
+                            end = pos + 2 + value_size_2
                             value_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -276,10 +276,21 @@ class CreateTopicsRequest(Message, gc=False):
                         name_3, num_partitions_2, replication_factor_2, assignments_2, configs_2,
                     ))
                 timeout_ms_2, validate_only_2 = _read_it(data, pos)
-                return CreateTopicsRequest(topics_2, timeout_ms_2, validate_only_2), pos + 5
+                message = CreateTopicsRequest(topics_2, timeout_ms_2, validate_only_2)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

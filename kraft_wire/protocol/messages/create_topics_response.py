@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags,
-    refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,13 +18,9 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16shB = struct.Struct(">16shB").unpack_from
-_read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_ihB = struct.Struct(">ihB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_16sh = struct.Struct(">16sh").pack
 _write_16shB = struct.Struct(">16shB").pack
@@ -37,6 +33,11 @@ _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_16shB = string_readers("16shB")
+_read_nullable_string_tbtB = nullable_string_readers("?b?B")
+_read_string_B = string_readers("B")
+_read_string_hB = string_readers("hB")
+_read_nullable_string_ihB = nullable_string_readers("ihB")
 
 
 class CreatableTopicConfigs(Structure, gc=False):
@@ -128,240 +129,215 @@ class CreateTopicsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> CreateTopicsResponse:
         start = pos
         try:
             if version == 7:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[CreatableTopicResult]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, topic_id, error_code, error_message_size = _read_string_16shB[name_size](
+                                data, pos + 1,
+                            )
+                            pos += name_size + 19
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        topic_id, error_code, size = _read_16shB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 18 + size
-                            error_message = data[pos + 19:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 19
+                            (
+                                name, topic_id, error_code, error_message_size,
+                            ), pos = long_string(data, pos + 1, name_size, "16shB")
+                        if error_message_size < 128:
+                            error_message, num_partitions, replication_factor, configs_size = _read_nullable_string_ihB[error_message_size](
+                                data, pos,
+                            )
+                            pos += (error_message_size or 1) + 6
                         else:
-                            error_message, pos = long_string(data, pos + 19, size)
-                        num_partitions, replication_factor, size = _read_ihB(data, pos)
-                        pos += 7
+                            (
+                                error_message, num_partitions, replication_factor, configs_size,
+                            ), pos = long_string(data, pos, error_message_size, "ihB")
                         configs: list[CreatableTopicConfigs] | None
-                        if size == 0:
+                        if configs_size == 0:
                             configs = None
                         else:
                             configs = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_2 = data[pos + 1:end].decode()
-                                        pos = end
+                            if configs_size != 1:
+                                if not 0 < configs_size < 128:
+                                    configs_size, pos = long_count(data, pos, configs_size)
+                                while configs_size > 1:
+                                    configs_size -= 1
+                                    name_size_2 = data[pos]
+                                    if name_size_2 < 128:
+                                        name_2, value_size = _read_string_B[name_size_2](data, pos + 1)
+                                        pos += name_size_2 + 1
                                     else:
-                                        name_2, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    value: str | None
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        value = data[pos + 1:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        value = None
-                                        pos += 1
+                                        (
+                                            name_2, value_size,
+                                        ), pos = long_string(data, pos + 1, name_size_2, "B")
+                                    if value_size < 128:
+                                        value, read_only, config_source, is_sensitive, tags = _read_nullable_string_tbtB[value_size](
+                                            data, pos,
+                                        )
+                                        pos += (value_size or 1) + 3
                                     else:
-                                        value, pos = long_string(data, pos + 1, size)
-                                    read_only, config_source, is_sensitive, tags = _read_tbtB(data, pos)
+                                        (
+                                            value, read_only, config_source, is_sensitive, tags,
+                                        ), pos = long_string(data, pos, value_size, "?b?B")
                                     unknown: UnknownTags = ()
                                     if tags:
-                                        unknown, pos = read_unknown_tags(data, pos + 4, tags)
-                                        pos -= 4
-                                    pos += 4
+                                        unknown, pos = read_unknown_tags(data, pos, tags)
                                     configs.append(CreatableTopicConfigs(
-                                        name_2, value, read_only, config_source, is_sensitive, unknown,
+                                        name_2.decode(), value.decode() if value_size else None, read_only,
+                                        config_source, is_sensitive, unknown,
                                     ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         pos += 1
                         topic_config_error_code: int
                         topic_config_error_code = 0
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    topic_config_error_code, = _read_h(data, pos)
-                                    pos += 2
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
-                                    pos = end
-                            if others:
-                                unknown_2 = tuple(others)
+                        if tags_2:
+                            if tags_2 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                topic_config_error_code, = _read_h(data, pos + 2)
+                                pos += 4
+                                tags_2 -= 1
+                            if tags_2:
+                                unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
                         topics.append(CreatableTopicResult(
-                            name, as_uuid(Uuid, topic_id), error_code, error_message, topic_config_error_code,
+                            name.decode(), UUIDS[topic_id], error_code,
+                            error_message.decode() if error_message_size else None, topic_config_error_code,
                             num_partitions, replication_factor, configs, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return CreateTopicsResponse(throttle_time_ms, topics, unknown_3), pos + 1
+                message = CreateTopicsResponse(throttle_time_ms, topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 5 <= version <= 6:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, topics_size_2 = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[CreatableTopicResult]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_3 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size_3 = data[pos]
+                        if name_size_3 < 128:
+                            name_3, error_code_2, error_message_size_2 = _read_string_hB[name_size_3](
+                                data, pos + 1,
+                            )
+                            pos += name_size_3 + 3
                         else:
-                            name_3, pos = long_string(data, pos + 1, size)
-                        error_code_2, size = _read_hB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message_2 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 3
+                            (
+                                name_3, error_code_2, error_message_size_2,
+                            ), pos = long_string(data, pos + 1, name_size_3, "hB")
+                        if error_message_size_2 < 128:
+                            error_message_2, num_partitions_2, replication_factor_2, configs_size_2 = _read_nullable_string_ihB[error_message_size_2](
+                                data, pos,
+                            )
+                            pos += (error_message_size_2 or 1) + 6
                         else:
-                            error_message_2, pos = long_string(data, pos + 3, size)
-                        num_partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                        pos += 7
+                            (
+                                error_message_2, num_partitions_2, replication_factor_2, configs_size_2,
+                            ), pos = long_string(data, pos, error_message_size_2, "ihB")
                         configs_2: list[CreatableTopicConfigs] | None
-                        if size == 0:
+                        if configs_size_2 == 0:
                             configs_2 = None
                         else:
                             configs_2 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_4 = data[pos + 1:end].decode()
-                                        pos = end
+                            if configs_size_2 != 1:
+                                if not 0 < configs_size_2 < 128:
+                                    configs_size_2, pos = long_count(data, pos, configs_size_2)
+                                while configs_size_2 > 1:
+                                    configs_size_2 -= 1
+                                    name_size_4 = data[pos]
+                                    if name_size_4 < 128:
+                                        name_4, value_size_2 = _read_string_B[name_size_4](data, pos + 1)
+                                        pos += name_size_4 + 1
                                     else:
-                                        name_4, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    value_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        value_2 = data[pos + 1:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        value_2 = None
-                                        pos += 1
+                                        (
+                                            name_4, value_size_2,
+                                        ), pos = long_string(data, pos + 1, name_size_4, "B")
+                                    if value_size_2 < 128:
+                                        value_2, read_only_2, config_source_2, is_sensitive_2, tags_4 = _read_nullable_string_tbtB[value_size_2](
+                                            data, pos,
+                                        )
+                                        pos += (value_size_2 or 1) + 3
                                     else:
-                                        value_2, pos = long_string(data, pos + 1, size)
-                                    read_only_2, config_source_2, is_sensitive_2, tags = _read_tbtB(data, pos)
+                                        (
+                                            value_2, read_only_2, config_source_2, is_sensitive_2, tags_4,
+                                        ), pos = long_string(data, pos, value_size_2, "?b?B")
                                     unknown_4: UnknownTags = ()
-                                    if tags:
-                                        unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
-                                        pos -= 4
-                                    pos += 4
+                                    if tags_4:
+                                        unknown_4, pos = read_unknown_tags(data, pos, tags_4)
                                     configs_2.append(CreatableTopicConfigs(
-                                        name_4, value_2, read_only_2, config_source_2, is_sensitive_2,
-                                        unknown_4,
+                                        name_4.decode(), value_2.decode() if value_size_2 else None,
+                                        read_only_2, config_source_2, is_sensitive_2, unknown_4,
                                     ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         pos += 1
                         topic_config_error_code_2: int
                         topic_config_error_code_2 = 0
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_2: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    topic_config_error_code_2, = _read_h(data, pos)
-                                    pos += 2
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others_2 is None:
-                                        others_2 = []
-                                    end = pos + size
-                                    others_2.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_2:
-                                unknown_5 = tuple(others_2)
+                        if tags_5:
+                            if tags_5 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                topic_config_error_code_2, = _read_h(data, pos + 2)
+                                pos += 4
+                                tags_5 -= 1
+                            if tags_5:
+                                unknown_5, pos = read_unknown_tags(data, pos, tags_5, 1)
                         topics_2.append(CreatableTopicResult(
-                            name_3, Uuid.ZERO, error_code_2, error_message_2, topic_config_error_code_2,
-                            num_partitions_2, replication_factor_2, configs_2, unknown_5,
+                            name_3.decode(), Uuid.ZERO, error_code_2,
+                            error_message_2.decode() if error_message_size_2 else None,
+                            topic_config_error_code_2, num_partitions_2, replication_factor_2, configs_2,
+                            unknown_5,
                         ))
-                tags = data[pos]
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return CreateTopicsResponse(throttle_time_ms_2, topics_2, unknown_6), pos + 1
+                message = CreateTopicsResponse(throttle_time_ms_2, topics_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 2 <= version <= 4:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, topics_size_3 = _read_ii(data, pos)
                 pos += 8
                 topics_3: list[CreatableTopicResult]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    name_size_5, = _read_h(data, pos)
+                    if name_size_5 >= 0:
+                        end = pos + 2 + name_size_5
                         name_5 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    error_code_3, size = _read_hh(data, pos)
+                    error_code_3, error_message_size_3 = _read_hh(data, pos)
                     error_message_3: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_3 >= 0:
+                        end = pos + 4 + error_message_size_3
                         error_message_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
@@ -371,10 +347,21 @@ class CreateTopicsResponse(Message, gc=False):
                         name_5, Uuid.ZERO, error_code_3, error_message_3, 0, -1, -1, [],
                     ))
                 if pos <= len(data):
-                    return CreateTopicsResponse(throttle_time_ms_3, topics_3), pos
+                    message = CreateTopicsResponse(throttle_time_ms_3, topics_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,15 +6,16 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_read_tB = struct.Struct(">?B").unpack_from
 _write_tB = struct.Struct(">?B").pack
+_read_string_tB = string_readers("?B")
+_read_string_B = string_readers("B")
 
 
 class DefaultPrincipalData(Message, gc=False):
@@ -44,26 +45,21 @@ class DefaultPrincipalData(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DefaultPrincipalData:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    type = data[1:end].decode()
-                    pos = end
+                type_size = data[0]
+                if type_size < 128:
+                    type, name_size = _read_string_B[type_size](data, 1)
+                    pos = type_size + 1
                 else:
-                    type, pos = long_string(data, 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                    (type, name_size), pos = long_string(data, 1, type_size, "B")
+                if name_size < 128:
+                    name, token_authenticated, tags = _read_string_tB[name_size](data, pos)
+                    pos += name_size + 1
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                token_authenticated, tags = _read_tB(data, pos)
+                    (name, token_authenticated, tags), pos = long_string(data, pos, name_size, "?B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return DefaultPrincipalData(type, name, token_authenticated, unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return DefaultPrincipalData(type.decode(), name.decode(), token_authenticated, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -73,26 +69,21 @@ class DefaultPrincipalData(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    type = data[pos + 1:end].decode()
-                    pos = end
+                type_size = data[pos]
+                if type_size < 128:
+                    type, name_size = _read_string_B[type_size](data, pos + 1)
+                    pos += type_size + 1
                 else:
-                    type, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                    (type, name_size), pos = long_string(data, pos + 1, type_size, "B")
+                if name_size < 128:
+                    name, token_authenticated, tags = _read_string_tB[name_size](data, pos)
+                    pos += name_size + 1
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                token_authenticated, tags = _read_tB(data, pos)
+                    (name, token_authenticated, tags), pos = long_string(data, pos, name_size, "?B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return DefaultPrincipalData(type, name, token_authenticated, unknown), pos + 2
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return DefaultPrincipalData(type.decode(), name.decode(), token_authenticated, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

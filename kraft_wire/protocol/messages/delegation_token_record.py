@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,6 +16,7 @@ from kraft_wire.protocol.tier import use_compiled
 _read_qqqB = struct.Struct(">qqqB").unpack_from
 _write_qqq = struct.Struct(">qqq").pack
 _write_qqqB = struct.Struct(">qqqB").pack
+_read_string_B = string_readers("B")
 
 
 class DelegationTokenRecord(Message, gc=False):
@@ -57,42 +58,34 @@ class DelegationTokenRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DelegationTokenRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    owner = data[1:end].decode()
-                    pos = end
+                owner_size = data[0]
+                if owner_size < 128:
+                    owner, requester_size = _read_string_B[owner_size](data, 1)
+                    pos = owner_size + 1
                 else:
-                    owner, pos = long_string(data, 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    requester = data[pos + 1:end].decode()
-                    pos = end
+                    (owner, requester_size), pos = long_string(data, 1, owner_size, "B")
+                if requester_size < 128:
+                    requester, renewers_size = _read_string_B[requester_size](data, pos)
+                    pos += requester_size
                 else:
-                    requester, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (requester, renewers_size), pos = long_string(data, pos, requester_size, "B")
                 renewers: tuple[str, ...]
-                if size == 1:
+                if renewers_size == 1:
                     renewers = ()
                 else:
-                    renewers, pos = read_compact_strings(data, pos, size)
-                issue_timestamp, max_timestamp, expiration_timestamp, size = _read_qqqB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 24 + size
-                    token_id = data[pos + 25:end].decode()
-                    pos = end
+                    renewers, pos = read_compact_strings(data, pos, renewers_size)
+                issue_timestamp, max_timestamp, expiration_timestamp, token_id_size = _read_qqqB(data, pos)
+                if token_id_size < 128:
+                    token_id, tags = _read_string_B[token_id_size](data, pos + 25)
+                    pos += token_id_size + 25
                 else:
-                    token_id, pos = long_string(data, pos + 25, size)
-                tags = data[pos]
+                    (token_id, tags), pos = long_string(data, pos + 25, token_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return DelegationTokenRecord(
-                    owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp,
-                    token_id, unknown,
+                    owner.decode(), requester.decode(), renewers, issue_timestamp, max_timestamp,
+                    expiration_timestamp, token_id.decode(), unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -103,43 +96,35 @@ class DelegationTokenRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    owner = data[pos + 1:end].decode()
-                    pos = end
+                owner_size = data[pos]
+                if owner_size < 128:
+                    owner, requester_size = _read_string_B[owner_size](data, pos + 1)
+                    pos += owner_size + 1
                 else:
-                    owner, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    requester = data[pos + 1:end].decode()
-                    pos = end
+                    (owner, requester_size), pos = long_string(data, pos + 1, owner_size, "B")
+                if requester_size < 128:
+                    requester, renewers_size = _read_string_B[requester_size](data, pos)
+                    pos += requester_size
                 else:
-                    requester, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (requester, renewers_size), pos = long_string(data, pos, requester_size, "B")
                 renewers: tuple[str, ...]
-                if size == 1:
+                if renewers_size == 1:
                     renewers = ()
                 else:
-                    renewers, pos = read_compact_strings(data, pos, size)
-                issue_timestamp, max_timestamp, expiration_timestamp, size = _read_qqqB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 24 + size
-                    token_id = data[pos + 25:end].decode()
-                    pos = end
+                    renewers, pos = read_compact_strings(data, pos, renewers_size)
+                issue_timestamp, max_timestamp, expiration_timestamp, token_id_size = _read_qqqB(data, pos)
+                if token_id_size < 128:
+                    token_id, tags = _read_string_B[token_id_size](data, pos + 25)
+                    pos += token_id_size + 25
                 else:
-                    token_id, pos = long_string(data, pos + 25, size)
-                tags = data[pos]
+                    (token_id, tags), pos = long_string(data, pos + 25, token_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return DelegationTokenRecord(
-                    owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp,
-                    token_id, unknown,
-                ), pos + 1
+                    owner.decode(), requester.decode(), renewers, issue_timestamp, max_timestamp,
+                    expiration_timestamp, token_id.decode(), unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

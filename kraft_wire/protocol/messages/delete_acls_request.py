@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,7 +18,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_bB = struct.Struct(">bB").unpack_from
 _read_bb = struct.Struct(">bb").unpack_from
-_read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -29,6 +28,9 @@ _write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_bB = nullable_string_readers("bB")
+_read_nullable_string_bbB = nullable_string_readers("bbB")
 
 
 class DeleteAclsFilter(Structure, gc=False):
@@ -82,98 +84,96 @@ class DeleteAclsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DeleteAclsRequest:
         start = pos
         try:
             if 2 <= version <= 3:
-                size = data[pos]
+                filters_size = data[pos]
                 pos += 1
                 filters: list[DeleteAclsFilter]
                 filters = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        resource_type_filter, size = _read_bB(data, pos)
-                        resource_name_filter: str | None
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name_filter = data[pos + 2:end].decode()
-                            pos = end
-                        elif size == 0:
-                            resource_name_filter = None
-                            pos += 2
+                if filters_size != 1:
+                    if not 0 < filters_size < 128:
+                        filters_size, pos = long_count(data, pos, filters_size)
+                    while filters_size > 1:
+                        filters_size -= 1
+                        resource_type_filter, resource_name_filter_size = _read_bB(data, pos)
+                        if resource_name_filter_size < 128:
+                            resource_name_filter, pattern_type_filter, principal_filter_size = _read_nullable_string_bB[resource_name_filter_size](
+                                data, pos + 2,
+                            )
+                            pos += (resource_name_filter_size or 1) + 3
                         else:
-                            resource_name_filter, pos = long_string(data, pos + 2, size)
-                        pattern_type_filter, size = _read_bB(data, pos)
-                        principal_filter: str | None
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            principal_filter = data[pos + 2:end].decode()
-                            pos = end
-                        elif size == 0:
-                            principal_filter = None
-                            pos += 2
+                            (
+                                resource_name_filter, pattern_type_filter, principal_filter_size,
+                            ), pos = long_string(data, pos + 2, resource_name_filter_size, "bB")
+                        if principal_filter_size < 128:
+                            principal_filter, host_filter_size = _read_nullable_string_B[principal_filter_size](
+                                data, pos,
+                            )
+                            pos += (principal_filter_size or 1)
                         else:
-                            principal_filter, pos = long_string(data, pos + 2, size)
-                        size = data[pos]
-                        host_filter: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            host_filter = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            host_filter = None
-                            pos += 1
+                            (
+                                principal_filter, host_filter_size,
+                            ), pos = long_string(data, pos, principal_filter_size, "B")
+                        if host_filter_size < 128:
+                            host_filter, operation, permission_type, tags = _read_nullable_string_bbB[host_filter_size](
+                                data, pos,
+                            )
+                            pos += (host_filter_size or 1) + 2
                         else:
-                            host_filter, pos = long_string(data, pos + 1, size)
-                        operation, permission_type, tags = _read_bbB(data, pos)
+                            (
+                                host_filter, operation, permission_type, tags,
+                            ), pos = long_string(data, pos, host_filter_size, "bbB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         filters.append(DeleteAclsFilter(
-                            resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
-                            host_filter, operation, permission_type, unknown,
+                            resource_type_filter,
+                            resource_name_filter.decode() if resource_name_filter_size else None,
+                            pattern_type_filter, principal_filter.decode() if principal_filter_size else None,
+                            host_filter.decode() if host_filter_size else None, operation, permission_type,
+                            unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return DeleteAclsRequest(filters, unknown_2), pos + 1
+                message = DeleteAclsRequest(filters, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                size, = _read_i(data, pos)
+                filters_size_2, = _read_i(data, pos)
                 pos += 4
                 filters_2: list[DeleteAclsFilter]
                 filters_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    resource_type_filter_2, size = _read_bh(data, pos)
+                for _ in range(check_count(data, pos, filters_size_2)):
+                    resource_type_filter_2, resource_name_filter_size_2 = _read_bh(data, pos)
                     resource_name_filter_2: str | None
-                    if size >= 0:
-                        end = pos + 3 + size
+                    if resource_name_filter_size_2 >= 0:
+                        end = pos + 3 + resource_name_filter_size_2
                         resource_name_filter_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         resource_name_filter_2 = None
                         pos += 3
-                    pattern_type_filter_2, size = _read_bh(data, pos)
+                    pattern_type_filter_2, principal_filter_size_2 = _read_bh(data, pos)
                     principal_filter_2: str | None
-                    if size >= 0:
-                        end = pos + 3 + size
+                    if principal_filter_size_2 >= 0:
+                        end = pos + 3 + principal_filter_size_2
                         principal_filter_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         principal_filter_2 = None
                         pos += 3
-                    size, = _read_h(data, pos)
+                    host_filter_size_2, = _read_h(data, pos)
                     host_filter_2: str | None
-                    if size >= 0:
-                        end = pos + 2 + size
+                    if host_filter_size_2 >= 0:
+                        end = pos + 2 + host_filter_size_2
                         host_filter_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -185,10 +185,21 @@ class DeleteAclsRequest(Message, gc=False):
                         resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2,
                         principal_filter_2, host_filter_2, operation_2, permission_type_2,
                     ))
-                return DeleteAclsRequest(filters_2), pos
+                message = DeleteAclsRequest(filters_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,9 +16,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_bB = struct.Struct(">bB").unpack_from
 _read_bb = struct.Struct(">bb").unpack_from
-_read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
@@ -37,6 +35,11 @@ _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_bB = string_readers("bB")
+_read_nullable_string_bB = nullable_string_readers("bB")
+_read_string_bbB = string_readers("bbB")
 
 
 class DeleteAclsMatchingAcl(Structure, gc=False):
@@ -122,146 +125,144 @@ class DeleteAclsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DeleteAclsResponse:
         start = pos
         try:
             if 2 <= version <= 3:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, filter_results_size = _read_iB(data, pos)
                 pos += 5
                 filter_results: list[DeleteAclsFilterResult]
                 filter_results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if filter_results_size != 1:
+                    if not 0 < filter_results_size < 128:
+                        filter_results_size, pos = long_count(data, pos, filter_results_size)
+                    while filter_results_size > 1:
+                        filter_results_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, matching_acls_size = _read_nullable_string_B[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 3
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                error_message, matching_acls_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "B")
                         matching_acls: list[DeleteAclsMatchingAcl]
                         matching_acls = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                error_code_2, size = _read_hB(data, pos)
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 2 + size
-                                    error_message_2 = data[pos + 3:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 3
+                        if matching_acls_size != 1:
+                            if not 0 < matching_acls_size < 128:
+                                matching_acls_size, pos = long_count(data, pos, matching_acls_size)
+                            while matching_acls_size > 1:
+                                matching_acls_size -= 1
+                                error_code_2, error_message_size_2 = _read_hB(data, pos)
+                                if error_message_size_2 < 128:
+                                    error_message_2, resource_type, resource_name_size = _read_nullable_string_bB[error_message_size_2](
+                                        data, pos + 3,
+                                    )
+                                    pos += (error_message_size_2 or 1) + 4
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 3, size)
-                                resource_type, size = _read_bB(data, pos)
-                                if 0 < size < 128:
-                                    end = pos + 1 + size
-                                    resource_name = data[pos + 2:end].decode()
-                                    pos = end
+                                    (
+                                        error_message_2, resource_type, resource_name_size,
+                                    ), pos = long_string(data, pos + 3, error_message_size_2, "bB")
+                                if resource_name_size < 128:
+                                    resource_name, pattern_type, principal_size = _read_string_bB[resource_name_size](
+                                        data, pos,
+                                    )
+                                    pos += resource_name_size + 1
                                 else:
-                                    resource_name, pos = long_string(data, pos + 2, size)
-                                pattern_type, size = _read_bB(data, pos)
-                                if 0 < size < 128:
-                                    end = pos + 1 + size
-                                    principal = data[pos + 2:end].decode()
-                                    pos = end
+                                    (
+                                        resource_name, pattern_type, principal_size,
+                                    ), pos = long_string(data, pos, resource_name_size, "bB")
+                                if principal_size < 128:
+                                    principal, host_size = _read_string_B[principal_size](data, pos)
+                                    pos += principal_size
                                 else:
-                                    principal, pos = long_string(data, pos + 2, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (principal, host_size), pos = long_string(data, pos, principal_size, "B")
+                                if host_size < 128:
+                                    host, operation, permission_type, tags = _read_string_bbB[host_size](
+                                        data, pos,
+                                    )
+                                    pos += host_size + 2
                                 else:
-                                    host, pos = long_string(data, pos + 1, size)
-                                operation, permission_type, tags = _read_bbB(data, pos)
+                                    (
+                                        host, operation, permission_type, tags,
+                                    ), pos = long_string(data, pos, host_size, "bbB")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 matching_acls.append(DeleteAclsMatchingAcl(
-                                    error_code_2, error_message_2, resource_type, resource_name, pattern_type,
-                                    principal, host, operation, permission_type, unknown,
+                                    error_code_2, error_message_2.decode() if error_message_size_2 else None,
+                                    resource_type, resource_name.decode(), pattern_type, principal.decode(),
+                                    host.decode(), operation, permission_type, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         filter_results.append(DeleteAclsFilterResult(
-                            error_code, error_message, matching_acls, unknown_2,
+                            error_code, error_message.decode() if error_message_size else None, matching_acls,
+                            unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DeleteAclsResponse(throttle_time_ms, filter_results, unknown_3), pos + 1
+                message = DeleteAclsResponse(throttle_time_ms, filter_results, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, filter_results_size_2 = _read_ii(data, pos)
                 pos += 8
                 filter_results_2: list[DeleteAclsFilterResult]
                 filter_results_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_3, size = _read_hh(data, pos)
+                for _ in range(check_count(data, pos, filter_results_size_2)):
+                    error_code_3, error_message_size_3 = _read_hh(data, pos)
                     error_message_3: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_3 >= 0:
+                        end = pos + 4 + error_message_size_3
                         error_message_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         error_message_3 = None
                         pos += 4
-                    size, = _read_i(data, pos)
+                    matching_acls_size_2, = _read_i(data, pos)
                     pos += 4
                     matching_acls_2: list[DeleteAclsMatchingAcl]
                     matching_acls_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        error_code_4, size = _read_hh(data, pos)
+                    for _ in range(check_count(data, pos, matching_acls_size_2)):
+                        error_code_4, error_message_size_4 = _read_hh(data, pos)
                         error_message_4: str | None
-                        if size >= 0:
-                            end = pos + 4 + size
+                        if error_message_size_4 >= 0:
+                            end = pos + 4 + error_message_size_4
                             error_message_4 = data[pos + 4:end].decode()
                             pos = end
                         else:
                             error_message_4 = None
                             pos += 4
-                        resource_type_2, size = _read_bh(data, pos)
-                        if size >= 0:
-                            end = pos + 3 + size
+                        resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                        if resource_name_size_2 >= 0:
+                            end = pos + 3 + resource_name_size_2
                             resource_name_2 = data[pos + 3:end].decode()
                             pos = end
                         else:
                             refuse()
-                        pattern_type_2, size = _read_bh(data, pos)
-                        if size >= 0:
-                            end = pos + 3 + size
+                        pattern_type_2, principal_size_2 = _read_bh(data, pos)
+                        if principal_size_2 >= 0:
+                            end = pos + 3 + principal_size_2
                             principal_2 = data[pos + 3:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        host_size_2, = _read_h(data, pos)
+                        if host_size_2 >= 0:
+                            end = pos + 2 + host_size_2
                             host_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -275,10 +276,21 @@ class DeleteAclsResponse(Message, gc=False):
                     filter_results_2.append(DeleteAclsFilterResult(
                         error_code_3, error_message_3, matching_acls_2,
                     ))
-                return DeleteAclsResponse(throttle_time_ms_2, filter_results_2), pos
+                message = DeleteAclsResponse(throttle_time_ms_2, filter_results_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

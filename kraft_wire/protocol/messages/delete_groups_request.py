@@ -37,13 +37,13 @@ class DeleteGroupsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DeleteGroupsRequest:
         try:
             if 2 <= version <= 3:
-                size = data[0]
+                groups_names_size = data[0]
                 pos = 1
                 groups_names: tuple[str, ...]
-                if size == 1:
+                if groups_names_size == 1:
                     groups_names = ()
                 else:
-                    groups_names, pos = read_compact_strings(data, pos, size)
+                    groups_names, pos = read_compact_strings(data, pos, groups_names_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -51,13 +51,13 @@ class DeleteGroupsRequest(Message, gc=False):
                     pos -= 1
                 return DeleteGroupsRequest(groups_names, unknown)
             if 0 <= version <= 1:
-                size, = _read_i(data, 0)
+                groups_names_size_2, = _read_i(data, 0)
                 pos = 4
                 groups_names_2: tuple[str, ...]
-                if size == 0:
+                if groups_names_size_2 == 0:
                     groups_names_2 = ()
                 else:
-                    groups_names_2, pos = read_strings(data, pos, size)
+                    groups_names_2, pos = read_strings(data, pos, groups_names_size_2)
                 if pos <= len(data):
                     return DeleteGroupsRequest(groups_names_2)
         except DECODE_FAULTS:
@@ -69,13 +69,13 @@ class DeleteGroupsRequest(Message, gc=False):
         start = pos
         try:
             if 2 <= version <= 3:
-                size = data[pos]
+                groups_names_size = data[pos]
                 pos += 1
                 groups_names: tuple[str, ...]
-                if size == 1:
+                if groups_names_size == 1:
                     groups_names = ()
                 else:
-                    groups_names, pos = read_compact_strings(data, pos, size)
+                    groups_names, pos = read_compact_strings(data, pos, groups_names_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -83,13 +83,13 @@ class DeleteGroupsRequest(Message, gc=False):
                     pos -= 1
                 return DeleteGroupsRequest(groups_names, unknown), pos + 1
             if 0 <= version <= 1:
-                size, = _read_i(data, pos)
+                groups_names_size_2, = _read_i(data, pos)
                 pos += 4
                 groups_names_2: tuple[str, ...]
-                if size == 0:
+                if groups_names_size_2 == 0:
                     groups_names_2 = ()
                 else:
-                    groups_names_2, pos = read_strings(data, pos, size)
+                    groups_names_2, pos = read_strings(data, pos, groups_names_size_2)
                 if pos <= len(data):
                     return DeleteGroupsRequest(groups_names_2), pos
         except DECODE_FAULTS:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
@@ -25,6 +24,8 @@ _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_hB = string_readers("hB")
 
 
 class DeletableGroupResult(Structure, gc=False):
@@ -72,92 +73,94 @@ class DeleteGroupsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteGroupsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DeleteGroupsResponse:
         start = pos
         try:
             if version == 3:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, results_size = _read_iB(data, pos)
                 pos += 5
                 results: list[DeletableGroupResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        group_id_size = data[pos]
+                        if group_id_size < 128:
+                            group_id, error_code, error_message_size = _read_string_hB[group_id_size](
+                                data, pos + 1,
+                            )
+                            pos += group_id_size + 3
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                            (
+                                group_id, error_code, error_message_size,
+                            ), pos = long_string(data, pos + 1, group_id_size, "hB")
+                        if error_message_size < 128:
+                            error_message, tags = _read_nullable_string_B[error_message_size](data, pos)
+                            pos += (error_message_size or 1)
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        tags = data[pos]
+                            (error_message, tags), pos = long_string(data, pos, error_message_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        results.append(DeletableGroupResult(group_id, error_code, error_message, unknown))
-                tags = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        results.append(DeletableGroupResult(
+                            group_id.decode(), error_code,
+                            error_message.decode() if error_message_size else None, unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return DeleteGroupsResponse(throttle_time_ms, results, unknown_2), pos + 1
+                message = DeleteGroupsResponse(throttle_time_ms, results, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 2:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, results_size_2 = _read_iB(data, pos)
                 pos += 5
                 results_2: list[DeletableGroupResult]
                 results_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if results_size_2 != 1:
+                    if not 0 < results_size_2 < 128:
+                        results_size_2, pos = long_count(data, pos, results_size_2)
+                    while results_size_2 > 1:
+                        results_size_2 -= 1
+                        group_id_size_2 = data[pos]
+                        if group_id_size_2 < 128:
+                            group_id_2, error_code_2, tags_3 = _read_string_hB[group_id_size_2](data, pos + 1)
+                            pos += group_id_size_2 + 3
                         else:
-                            group_id_2, pos = long_string(data, pos + 1, size)
-                        error_code_2, tags = _read_hB(data, pos)
+                            (
+                                group_id_2, error_code_2, tags_3,
+                            ), pos = long_string(data, pos + 1, group_id_size_2, "hB")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        results_2.append(DeletableGroupResult(group_id_2, error_code_2, None, unknown_3))
-                tags = data[pos]
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        results_2.append(DeletableGroupResult(
+                            group_id_2.decode(), error_code_2, None, unknown_3,
+                        ))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DeleteGroupsResponse(throttle_time_ms_2, results_2, unknown_4), pos + 1
+                message = DeleteGroupsResponse(throttle_time_ms_2, results_2, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 1:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, results_size_3 = _read_ii(data, pos)
                 pos += 8
                 results_3: list[DeletableGroupResult]
                 results_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, results_size_3)):
+                    group_id_size_3, = _read_h(data, pos)
+                    if group_id_size_3 >= 0:
+                        end = pos + 2 + group_id_size_3
                         group_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -165,10 +168,21 @@ class DeleteGroupsResponse(Message, gc=False):
                     error_code_3, = _read_h(data, pos)
                     pos += 2
                     results_3.append(DeletableGroupResult(group_id_3, error_code_3, None))
-                return DeleteGroupsResponse(throttle_time_ms_3, results_3), pos
+                message = DeleteGroupsResponse(throttle_time_ms_3, results_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteGroupsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -26,6 +27,8 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
+_read_string_B = string_readers("B")
+_read_rows_i_q = row_reader("i q")
 
 
 class DeleteRecordsPartition(Structure, gc=False):
@@ -84,37 +87,37 @@ class DeleteRecordsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteRecordsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DeleteRecordsRequest:
         start = pos
         try:
             if version == 2:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[DeleteRecordsTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[DeleteRecordsPartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_q(data, pos, partitions_size)
+                                partitions = list(map(DeleteRecordsPartition, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, offset, tags = _read_iqB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -122,48 +125,60 @@ class DeleteRecordsRequest(Message, gc=False):
                                     pos -= 13
                                 pos += 13
                                 partitions.append(DeleteRecordsPartition(partition_index, offset, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(DeleteRecordsTopic(name, partitions, unknown_2))
-                timeout_ms, tags = _read_iB(data, pos)
+                        topics.append(DeleteRecordsTopic(name.decode(), partitions, unknown_2))
+                timeout_ms, tags_3 = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags_3)
                     pos -= 5
-                return DeleteRecordsRequest(topics, timeout_ms, unknown_3), pos + 5
+                message = DeleteRecordsRequest(topics, timeout_ms, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if 0 <= version <= 1:
-                size, = _read_i(data, pos)
+                topics_size_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[DeleteRecordsTopic]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[DeleteRecordsPartition]
                     partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_2)):
                         partition_index_2, offset_2 = _read_iq(data, pos)
                         pos += 12
                         partitions_2.append(DeleteRecordsPartition(partition_index_2, offset_2))
                     topics_2.append(DeleteRecordsTopic(name_2, partitions_2))
                 timeout_ms_2, = _read_i(data, pos)
-                return DeleteRecordsRequest(topics_2, timeout_ms_2), pos + 4
+                message = DeleteRecordsRequest(topics_2, timeout_ms_2)
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteRecordsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

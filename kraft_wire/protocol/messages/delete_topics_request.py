@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse,
+    UUIDS, long_count, long_string, nullable_string_readers, read_compact_strings, read_strings,
+    read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, string_size, write_compact_strings, write_strings, write_tags,
@@ -19,12 +20,12 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16sB = struct.Struct(">16sB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_16sB = struct.Struct(">16sB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_nullable_string_16sB = nullable_string_readers("16sB")
 
 
 class DeleteTopicState(Structure, gc=False):
@@ -67,71 +68,83 @@ class DeleteTopicsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DeleteTopicsRequest:
         start = pos
         try:
             if version == 6:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[DeleteTopicState]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        name: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            name = None
-                            pos += 1
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, topic_id, tags = _read_nullable_string_16sB[name_size](data, pos + 1)
+                            pos += (name_size or 1) + 17
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        topic_id, tags = _read_16sB(data, pos)
+                            (name, topic_id, tags), pos = long_string(data, pos + 1, name_size, "16sB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                            pos -= 17
-                        pos += 17
-                        topics.append(DeleteTopicState(name, as_uuid(Uuid, topic_id), unknown))
-                timeout_ms, tags = _read_iB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        topics.append(DeleteTopicState(
+                            name.decode() if name_size else None, UUIDS[topic_id], unknown,
+                        ))
+                timeout_ms, tags_2 = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
-                return DeleteTopicsRequest(topics, (), timeout_ms, unknown_2), pos + 5
+                message = DeleteTopicsRequest(topics, (), timeout_ms, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if 4 <= version <= 5:
-                size = data[pos]
+                topic_names_size = data[pos]
                 pos += 1
                 topic_names: tuple[str, ...]
-                if size == 1:
+                if topic_names_size == 1:
                     topic_names = ()
                 else:
-                    topic_names, pos = read_compact_strings(data, pos, size)
-                timeout_ms_2, tags = _read_iB(data, pos)
+                    topic_names, pos = read_compact_strings(data, pos, topic_names_size)
+                timeout_ms_2, tags_3 = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags_3)
                     pos -= 5
-                return DeleteTopicsRequest([], topic_names, timeout_ms_2, unknown_3), pos + 5
+                message = DeleteTopicsRequest([], topic_names, timeout_ms_2, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if 1 <= version <= 3:
-                size, = _read_i(data, pos)
+                topic_names_size_2, = _read_i(data, pos)
                 pos += 4
                 topic_names_2: tuple[str, ...]
-                if size == 0:
+                if topic_names_size_2 == 0:
                     topic_names_2 = ()
                 else:
-                    topic_names_2, pos = read_strings(data, pos, size)
+                    topic_names_2, pos = read_strings(data, pos, topic_names_size_2)
                 timeout_ms_3, = _read_i(data, pos)
-                return DeleteTopicsRequest([], topic_names_2, timeout_ms_3), pos + 4
+                message = DeleteTopicsRequest([], topic_names_2, timeout_ms_3)
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

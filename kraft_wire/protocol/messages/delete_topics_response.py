@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +18,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16shB = struct.Struct(">16shB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
@@ -27,6 +27,10 @@ _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_nullable_string = nullable_string_readers("")
+_read_nullable_string_16shB = nullable_string_readers("16shB")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_h = string_readers("h")
 
 
 class DeletableTopicResult(Structure, gc=False):
@@ -78,116 +82,110 @@ class DeleteTopicsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DeleteTopicsResponse:
         start = pos
         try:
             if version == 6:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, responses_size = _read_iB(data, pos)
                 pos += 5
                 responses: list[DeletableTopicResult]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        name: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            name = None
-                            pos += 1
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, topic_id, error_code, error_message_size = _read_nullable_string_16shB[name_size](
+                                data, pos + 1,
+                            )
+                            pos += (name_size or 1) + 19
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        topic_id, error_code, size = _read_16shB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 18 + size
-                            error_message = data[pos + 19:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 19
+                            (
+                                name, topic_id, error_code, error_message_size,
+                            ), pos = long_string(data, pos + 1, name_size, "16shB")
+                        if error_message_size < 128:
+                            error_message, tags = _read_nullable_string_B[error_message_size](data, pos)
+                            pos += (error_message_size or 1)
                         else:
-                            error_message, pos = long_string(data, pos + 19, size)
-                        tags = data[pos]
+                            (error_message, tags), pos = long_string(data, pos, error_message_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         responses.append(DeletableTopicResult(
-                            name, as_uuid(Uuid, topic_id), error_code, error_message, unknown,
+                            name.decode() if name_size else None, UUIDS[topic_id], error_code,
+                            error_message.decode() if error_message_size else None, unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return DeleteTopicsResponse(throttle_time_ms, responses, unknown_2), pos + 1
+                message = DeleteTopicsResponse(throttle_time_ms, responses, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 4 <= version <= 5:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, responses_size_2 = _read_iB(data, pos)
                 pos += 5
                 responses_2: list[DeletableTopicResult]
                 responses_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if responses_size_2 != 1:
+                    if not 0 < responses_size_2 < 128:
+                        responses_size_2, pos = long_count(data, pos, responses_size_2)
+                    while responses_size_2 > 1:
+                        responses_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, error_code_2 = _read_string_h[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 2
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        error_code_2, = _read_h(data, pos)
-                        pos += 2
+                            (name_2, error_code_2), pos = long_string(data, pos + 1, name_size_2, "h")
                         error_message_2: str | None
                         if version >= 5:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                error_message_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                error_message_2 = None
-                                pos += 1
+                            error_message_size_2 = data[pos]
+                            if error_message_size_2 < 128:
+                                error_message_raw, = _read_nullable_string[error_message_size_2](
+                                    data, pos + 1,
+                                )
+                                pos += (error_message_size_2 or 1)
                             else:
-                                error_message_2, pos = long_string(data, pos + 1, size)
+                                (error_message_raw,), pos = long_string(
+                                    data, pos + 1, error_message_size_2, "",
+                                )
+                            error_message_2 = error_message_raw.decode() if error_message_size_2 else None
                         else:
                             error_message_2 = None
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         responses_2.append(DeletableTopicResult(
-                            name_2, Uuid.ZERO, error_code_2, error_message_2, unknown_3,
+                            name_2.decode(), Uuid.ZERO, error_code_2, error_message_2, unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DeleteTopicsResponse(throttle_time_ms_2, responses_2, unknown_4), pos + 1
+                message = DeleteTopicsResponse(throttle_time_ms_2, responses_2, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 1 <= version <= 3:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, responses_size_3 = _read_ii(data, pos)
                 pos += 8
                 responses_3: list[DeletableTopicResult]
                 responses_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, responses_size_3)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -195,10 +193,21 @@ class DeleteTopicsResponse(Message, gc=False):
                     error_code_3, = _read_h(data, pos)
                     pos += 2
                     responses_3.append(DeletableTopicResult(name_3, Uuid.ZERO, error_code_3, None))
-                return DeleteTopicsResponse(throttle_time_ms_3, responses_3), pos
+                message = DeleteTopicsResponse(throttle_time_ms_3, responses_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_bB = struct.Struct(">bB").unpack_from
 _read_bb = struct.Struct(">bb").unpack_from
-_read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _write_b = struct.Struct(">b").pack
@@ -24,6 +23,9 @@ _write_bb = struct.Struct(">bb").pack
 _write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_bB = nullable_string_readers("bB")
+_read_nullable_string_bbB = nullable_string_readers("bbB")
 
 
 class DescribeAclsRequest(Message, gc=False):
@@ -67,71 +69,66 @@ class DescribeAclsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DescribeAclsRequest:
         try:
             if 2 <= version <= 3:
-                resource_type_filter, size = _read_bB(data, 0)
-                resource_name_filter: str | None
-                if 0 < size < 128:
-                    end = 1 + size
-                    resource_name_filter = data[2:end].decode()
-                    pos = end
-                elif size == 0:
-                    resource_name_filter = None
-                    pos = 2
+                resource_type_filter, resource_name_filter_size = _read_bB(data, 0)
+                if resource_name_filter_size < 128:
+                    resource_name_filter, pattern_type_filter, principal_filter_size = _read_nullable_string_bB[resource_name_filter_size](
+                        data, 2,
+                    )
+                    pos = (resource_name_filter_size or 1) + 3
                 else:
-                    resource_name_filter, pos = long_string(data, 2, size)
-                pattern_type_filter, size = _read_bB(data, pos)
-                principal_filter: str | None
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    principal_filter = data[pos + 2:end].decode()
-                    pos = end
-                elif size == 0:
-                    principal_filter = None
-                    pos += 2
+                    (
+                        resource_name_filter, pattern_type_filter, principal_filter_size,
+                    ), pos = long_string(data, 2, resource_name_filter_size, "bB")
+                if principal_filter_size < 128:
+                    principal_filter, host_filter_size = _read_nullable_string_B[principal_filter_size](
+                        data, pos,
+                    )
+                    pos += (principal_filter_size or 1)
                 else:
-                    principal_filter, pos = long_string(data, pos + 2, size)
-                size = data[pos]
-                host_filter: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    host_filter = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    host_filter = None
-                    pos += 1
+                    (
+                        principal_filter, host_filter_size,
+                    ), pos = long_string(data, pos, principal_filter_size, "B")
+                if host_filter_size < 128:
+                    host_filter, operation, permission_type, tags = _read_nullable_string_bbB[host_filter_size](
+                        data, pos,
+                    )
+                    pos += (host_filter_size or 1) + 2
                 else:
-                    host_filter, pos = long_string(data, pos + 1, size)
-                operation, permission_type, tags = _read_bbB(data, pos)
+                    (
+                        host_filter, operation, permission_type, tags,
+                    ), pos = long_string(data, pos, host_filter_size, "bbB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                    pos -= 3
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return DescribeAclsRequest(
-                    resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
-                    host_filter, operation, permission_type, unknown,
+                    resource_type_filter,
+                    resource_name_filter.decode() if resource_name_filter_size else None, pattern_type_filter,
+                    principal_filter.decode() if principal_filter_size else None,
+                    host_filter.decode() if host_filter_size else None, operation, permission_type, unknown,
                 )
             if version == 1:
-                resource_type_filter_2, size = _read_bh(data, 0)
+                resource_type_filter_2, resource_name_filter_size_2 = _read_bh(data, 0)
                 resource_name_filter_2: str | None
-                if size >= 0:
-                    end = 3 + size
+                if resource_name_filter_size_2 >= 0:
+                    end = 3 + resource_name_filter_size_2
                     resource_name_filter_2 = data[3:end].decode()
                     pos = end
                 else:
                     resource_name_filter_2 = None
                     pos = 3
-                pattern_type_filter_2, size = _read_bh(data, pos)
+                pattern_type_filter_2, principal_filter_size_2 = _read_bh(data, pos)
                 principal_filter_2: str | None
-                if size >= 0:
-                    end = pos + 3 + size
+                if principal_filter_size_2 >= 0:
+                    end = pos + 3 + principal_filter_size_2
                     principal_filter_2 = data[pos + 3:end].decode()
                     pos = end
                 else:
                     principal_filter_2 = None
                     pos += 3
-                size, = _read_h(data, pos)
+                host_filter_size_2, = _read_h(data, pos)
                 host_filter_2: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if host_filter_size_2 >= 0:
+                    end = pos + 2 + host_filter_size_2
                     host_filter_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
@@ -151,71 +148,66 @@ class DescribeAclsRequest(Message, gc=False):
         start = pos
         try:
             if 2 <= version <= 3:
-                resource_type_filter, size = _read_bB(data, pos)
-                resource_name_filter: str | None
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    resource_name_filter = data[pos + 2:end].decode()
-                    pos = end
-                elif size == 0:
-                    resource_name_filter = None
-                    pos += 2
+                resource_type_filter, resource_name_filter_size = _read_bB(data, pos)
+                if resource_name_filter_size < 128:
+                    resource_name_filter, pattern_type_filter, principal_filter_size = _read_nullable_string_bB[resource_name_filter_size](
+                        data, pos + 2,
+                    )
+                    pos += (resource_name_filter_size or 1) + 3
                 else:
-                    resource_name_filter, pos = long_string(data, pos + 2, size)
-                pattern_type_filter, size = _read_bB(data, pos)
-                principal_filter: str | None
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    principal_filter = data[pos + 2:end].decode()
-                    pos = end
-                elif size == 0:
-                    principal_filter = None
-                    pos += 2
+                    (
+                        resource_name_filter, pattern_type_filter, principal_filter_size,
+                    ), pos = long_string(data, pos + 2, resource_name_filter_size, "bB")
+                if principal_filter_size < 128:
+                    principal_filter, host_filter_size = _read_nullable_string_B[principal_filter_size](
+                        data, pos,
+                    )
+                    pos += (principal_filter_size or 1)
                 else:
-                    principal_filter, pos = long_string(data, pos + 2, size)
-                size = data[pos]
-                host_filter: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    host_filter = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    host_filter = None
-                    pos += 1
+                    (
+                        principal_filter, host_filter_size,
+                    ), pos = long_string(data, pos, principal_filter_size, "B")
+                if host_filter_size < 128:
+                    host_filter, operation, permission_type, tags = _read_nullable_string_bbB[host_filter_size](
+                        data, pos,
+                    )
+                    pos += (host_filter_size or 1) + 2
                 else:
-                    host_filter, pos = long_string(data, pos + 1, size)
-                operation, permission_type, tags = _read_bbB(data, pos)
+                    (
+                        host_filter, operation, permission_type, tags,
+                    ), pos = long_string(data, pos, host_filter_size, "bbB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                    pos -= 3
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return DescribeAclsRequest(
-                    resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
-                    host_filter, operation, permission_type, unknown,
-                ), pos + 3
+                    resource_type_filter,
+                    resource_name_filter.decode() if resource_name_filter_size else None, pattern_type_filter,
+                    principal_filter.decode() if principal_filter_size else None,
+                    host_filter.decode() if host_filter_size else None, operation, permission_type, unknown,
+                ), pos
             if version == 1:
-                resource_type_filter_2, size = _read_bh(data, pos)
+                resource_type_filter_2, resource_name_filter_size_2 = _read_bh(data, pos)
                 resource_name_filter_2: str | None
-                if size >= 0:
-                    end = pos + 3 + size
+                if resource_name_filter_size_2 >= 0:
+                    end = pos + 3 + resource_name_filter_size_2
                     resource_name_filter_2 = data[pos + 3:end].decode()
                     pos = end
                 else:
                     resource_name_filter_2 = None
                     pos += 3
-                pattern_type_filter_2, size = _read_bh(data, pos)
+                pattern_type_filter_2, principal_filter_size_2 = _read_bh(data, pos)
                 principal_filter_2: str | None
-                if size >= 0:
-                    end = pos + 3 + size
+                if principal_filter_size_2 >= 0:
+                    end = pos + 3 + principal_filter_size_2
                     principal_filter_2 = data[pos + 3:end].decode()
                     pos = end
                 else:
                     principal_filter_2 = None
                     pos += 3
-                size, = _read_h(data, pos)
+                host_filter_size_2, = _read_h(data, pos)
                 host_filter_2: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if host_filter_size_2 >= 0:
+                    end = pos + 2 + host_filter_size_2
                     host_filter_2 = data[pos + 2:end].decode()
                     pos = end
                 else:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,7 +18,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_bB = struct.Struct(">bB").unpack_from
 _read_bb = struct.Struct(">bb").unpack_from
-_read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_bi = struct.Struct(">bi").unpack_from
 _read_h = struct.Struct(">h").unpack_from
@@ -36,6 +35,10 @@ _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihh = struct.Struct(">ihh").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_bB = string_readers("bB")
+_read_string_bbB = string_readers("bbB")
 
 
 class AclDescription(Structure, gc=False):
@@ -112,127 +115,123 @@ class DescribeAclsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeAclsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeAclsResponse:
         start = pos
         try:
             if 2 <= version <= 3:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, resources_size = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, resources_size), pos = long_string(data, pos + 7, error_message_size, "B")
                 resources: list[DescribeAclsResource]
                 resources = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
+                if resources_size != 1:
+                    if not 0 < resources_size < 128:
+                        resources_size, pos = long_count(data, pos, resources_size)
+                    while resources_size > 1:
+                        resources_size -= 1
+                        resource_type, resource_name_size = _read_bB(data, pos)
+                        if resource_name_size < 128:
+                            resource_name, pattern_type, acls_size = _read_string_bB[resource_name_size](
+                                data, pos + 2,
+                            )
+                            pos += resource_name_size + 3
                         else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        pattern_type, size = _read_bB(data, pos)
-                        pos += 2
+                            (
+                                resource_name, pattern_type, acls_size,
+                            ), pos = long_string(data, pos + 2, resource_name_size, "bB")
                         acls: list[AclDescription]
                         acls = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    principal = data[pos + 1:end].decode()
-                                    pos = end
+                        if acls_size != 1:
+                            if not 0 < acls_size < 128:
+                                acls_size, pos = long_count(data, pos, acls_size)
+                            while acls_size > 1:
+                                acls_size -= 1
+                                principal_size = data[pos]
+                                if principal_size < 128:
+                                    principal, host_size = _read_string_B[principal_size](data, pos + 1)
+                                    pos += principal_size + 1
                                 else:
-                                    principal, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        principal, host_size,
+                                    ), pos = long_string(data, pos + 1, principal_size, "B")
+                                if host_size < 128:
+                                    host, operation, permission_type, tags = _read_string_bbB[host_size](
+                                        data, pos,
+                                    )
+                                    pos += host_size + 2
                                 else:
-                                    host, pos = long_string(data, pos + 1, size)
-                                operation, permission_type, tags = _read_bbB(data, pos)
+                                    (
+                                        host, operation, permission_type, tags,
+                                    ), pos = long_string(data, pos, host_size, "bbB")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 acls.append(AclDescription(
-                                    principal, host, operation, permission_type, unknown,
+                                    principal.decode(), host.decode(), operation, permission_type, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         resources.append(DescribeAclsResource(
-                            resource_type, resource_name, pattern_type, acls, unknown_2,
+                            resource_type, resource_name.decode(), pattern_type, acls, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DescribeAclsResponse(
-                    throttle_time_ms, error_code, error_message, resources, unknown_3,
-                ), pos + 1
+                message = DescribeAclsResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    resources, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                throttle_time_ms_2, error_code_2, size = _read_ihh(data, pos)
+                throttle_time_ms_2, error_code_2, error_message_size_2 = _read_ihh(data, pos)
                 error_message_2: str | None
-                if size >= 0:
-                    end = pos + 8 + size
+                if error_message_size_2 >= 0:
+                    end = pos + 8 + error_message_size_2
                     error_message_2 = data[pos + 8:end].decode()
                     pos = end
                 else:
                     error_message_2 = None
                     pos += 8
-                size, = _read_i(data, pos)
+                resources_size_2, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[DescribeAclsResource]
                 resources_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    resource_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                for _ in range(check_count(data, pos, resources_size_2)):
+                    resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                    if resource_name_size_2 >= 0:
+                        end = pos + 3 + resource_name_size_2
                         resource_name_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    pattern_type_2, size = _read_bi(data, pos)
+                    pattern_type_2, acls_size_2 = _read_bi(data, pos)
                     pos += 5
                     acls_2: list[AclDescription]
                     acls_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, acls_size_2)):
+                        principal_size_2, = _read_h(data, pos)
+                        if principal_size_2 >= 0:
+                            end = pos + 2 + principal_size_2
                             principal_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        host_size_2, = _read_h(data, pos)
+                        if host_size_2 >= 0:
+                            end = pos + 2 + host_size_2
                             host_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -243,12 +242,21 @@ class DescribeAclsResponse(Message, gc=False):
                     resources_2.append(DescribeAclsResource(
                         resource_type_2, resource_name_2, pattern_type_2, acls_2,
                     ))
-                return DescribeAclsResponse(
-                    throttle_time_ms_2, error_code_2, error_message_2, resources_2,
-                ), pos
+                message = DescribeAclsResponse(throttle_time_ms_2, error_code_2, error_message_2, resources_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeAclsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_read_bB = struct.Struct(">bB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -28,6 +27,8 @@ _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_bB = string_readers("bB")
 
 
 class ComponentData(Structure, gc=False):
@@ -72,69 +73,68 @@ class DescribeClientQuotasRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeClientQuotasRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                components_size = data[pos]
                 pos += 1
                 components: list[ComponentData]
                 components = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            entity_type = data[pos + 1:end].decode()
-                            pos = end
+                if components_size != 1:
+                    if not 0 < components_size < 128:
+                        components_size, pos = long_count(data, pos, components_size)
+                    while components_size > 1:
+                        components_size -= 1
+                        entity_type_size = data[pos]
+                        if entity_type_size < 128:
+                            entity_type, match_type, match_size = _read_string_bB[entity_type_size](
+                                data, pos + 1,
+                            )
+                            pos += entity_type_size + 2
                         else:
-                            entity_type, pos = long_string(data, pos + 1, size)
-                        match_type, size = _read_bB(data, pos)
-                        match: str | None
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            match = data[pos + 2:end].decode()
-                            pos = end
-                        elif size == 0:
-                            match = None
-                            pos += 2
+                            (
+                                entity_type, match_type, match_size,
+                            ), pos = long_string(data, pos + 1, entity_type_size, "bB")
+                        if match_size < 128:
+                            match, tags = _read_nullable_string_B[match_size](data, pos)
+                            pos += (match_size or 1)
                         else:
-                            match, pos = long_string(data, pos + 2, size)
-                        tags = data[pos]
+                            (match, tags), pos = long_string(data, pos, match_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        components.append(ComponentData(entity_type, match_type, match, unknown))
-                strict, tags = _read_tB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        components.append(ComponentData(
+                            entity_type.decode(), match_type, match.decode() if match_size else None, unknown,
+                        ))
+                strict, tags_2 = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags_2)
                     pos -= 2
-                return DescribeClientQuotasRequest(components, strict, unknown_2), pos + 2
+                message = DescribeClientQuotasRequest(components, strict, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if version == 0:
-                size, = _read_i(data, pos)
+                components_size_2, = _read_i(data, pos)
                 pos += 4
                 components_2: list[ComponentData]
                 components_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, components_size_2)):
+                    entity_type_size_2, = _read_h(data, pos)
+                    if entity_type_size_2 >= 0:
+                        end = pos + 2 + entity_type_size_2
                         entity_type_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    match_type_2, size = _read_bh(data, pos)
+                    match_type_2, match_size_2 = _read_bh(data, pos)
                     match_2: str | None
-                    if size >= 0:
-                        end = pos + 3 + size
+                    if match_size_2 >= 0:
+                        end = pos + 3 + match_size_2
                         match_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
@@ -142,10 +142,21 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         pos += 3
                     components_2.append(ComponentData(entity_type_2, match_type_2, match_2))
                 strict_2 = data[pos] != 0
-                return DescribeClientQuotasRequest(components_2, strict_2), pos + 1
+                message = DescribeClientQuotasRequest(components_2, strict_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_d = struct.Struct(">d").unpack_from
-_read_dB = struct.Struct(">dB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
@@ -29,6 +28,9 @@ _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihh = struct.Struct(">ihh").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_dB = string_readers("dB")
 
 
 class EntityData(Structure, gc=False):
@@ -109,159 +111,149 @@ class DescribeClientQuotasResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeClientQuotasResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, entries_size = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, entries_size), pos = long_string(data, pos + 7, error_message_size, "B")
                 entries: list[EntryData] | None
-                if size == 0:
+                if entries_size == 0:
                     entries = None
                 else:
                     entries = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
+                    if entries_size != 1:
+                        if not 0 < entries_size < 128:
+                            entries_size, pos = long_count(data, pos, entries_size)
+                        while entries_size > 1:
+                            entries_size -= 1
+                            entity_size = data[pos]
                             pos += 1
                             entity: list[EntityData]
                             entity = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        entity_type = data[pos + 1:end].decode()
-                                        pos = end
+                            if entity_size != 1:
+                                if not 0 < entity_size < 128:
+                                    entity_size, pos = long_count(data, pos, entity_size)
+                                while entity_size > 1:
+                                    entity_size -= 1
+                                    entity_type_size = data[pos]
+                                    if entity_type_size < 128:
+                                        entity_type, entity_name_size = _read_string_B[entity_type_size](
+                                            data, pos + 1,
+                                        )
+                                        pos += entity_type_size + 1
                                     else:
-                                        entity_type, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    entity_name: str | None
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        entity_name = data[pos + 1:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        entity_name = None
-                                        pos += 1
+                                        (
+                                            entity_type, entity_name_size,
+                                        ), pos = long_string(data, pos + 1, entity_type_size, "B")
+                                    if entity_name_size < 128:
+                                        entity_name, tags = _read_nullable_string_B[entity_name_size](
+                                            data, pos,
+                                        )
+                                        pos += (entity_name_size or 1)
                                     else:
-                                        entity_name, pos = long_string(data, pos + 1, size)
-                                    tags = data[pos]
+                                        (
+                                            entity_name, tags,
+                                        ), pos = long_string(data, pos, entity_name_size, "B")
                                     unknown: UnknownTags = ()
                                     if tags:
-                                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    entity.append(EntityData(entity_type, entity_name, unknown))
-                            size = data[pos]
+                                        unknown, pos = read_unknown_tags(data, pos, tags)
+                                    entity.append(EntityData(
+                                        entity_type.decode(),
+                                        entity_name.decode() if entity_name_size else None, unknown,
+                                    ))
+                            values_size = data[pos]
                             pos += 1
                             values: list[ValueData]
                             values = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        key = data[pos + 1:end].decode()
-                                        pos = end
+                            if values_size != 1:
+                                if not 0 < values_size < 128:
+                                    values_size, pos = long_count(data, pos, values_size)
+                                while values_size > 1:
+                                    values_size -= 1
+                                    key_size = data[pos]
+                                    if key_size < 128:
+                                        key, value, tags_2 = _read_string_dB[key_size](data, pos + 1)
+                                        pos += key_size + 9
                                     else:
-                                        key, pos = long_string(data, pos + 1, size)
-                                    value, tags = _read_dB(data, pos)
+                                        (key, value, tags_2), pos = long_string(data, pos + 1, key_size, "dB")
                                     unknown_2: UnknownTags = ()
-                                    if tags:
-                                        unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    pos += 9
-                                    values.append(ValueData(key, value, unknown_2))
-                            tags = data[pos]
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                                    values.append(ValueData(key.decode(), value, unknown_2))
+                            tags_3 = data[pos]
                             unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_3:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                                 pos -= 1
                             pos += 1
                             entries.append(EntryData(entity, values, unknown_3))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DescribeClientQuotasResponse(
-                    throttle_time_ms, error_code, error_message, entries, unknown_4,
-                ), pos + 1
+                message = DescribeClientQuotasResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    entries, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, error_code_2, size = _read_ihh(data, pos)
+                throttle_time_ms_2, error_code_2, error_message_size_2 = _read_ihh(data, pos)
                 error_message_2: str | None
-                if size >= 0:
-                    end = pos + 8 + size
+                if error_message_size_2 >= 0:
+                    end = pos + 8 + error_message_size_2
                     error_message_2 = data[pos + 8:end].decode()
                     pos = end
                 else:
                     error_message_2 = None
                     pos += 8
-                size, = _read_i(data, pos)
+                entries_size_2, = _read_i(data, pos)
                 pos += 4
                 entries_2: list[EntryData] | None
-                if size < 0:
+                if entries_size_2 < 0:
                     entries_2 = None
                 else:
                     entries_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_i(data, pos)
+                    for _ in range(check_count(data, pos, entries_size_2)):
+                        entity_size_2, = _read_i(data, pos)
                         pos += 4
                         entity_2: list[EntityData]
                         entity_2 = []
-                        rounds = range(check_count(data, pos, size))
-                        for _ in rounds:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
+                        for _ in range(check_count(data, pos, entity_size_2)):
+                            entity_type_size_2, = _read_h(data, pos)
+                            if entity_type_size_2 >= 0:
+                                end = pos + 2 + entity_type_size_2
                                 entity_type_2 = data[pos + 2:end].decode()
                                 pos = end
                             else:
                                 refuse()
-                            size, = _read_h(data, pos)
+                            entity_name_size_2, = _read_h(data, pos)
                             entity_name_2: str | None
-                            if size >= 0:
-                                end = pos + 2 + size
+                            if entity_name_size_2 >= 0:
+                                end = pos + 2 + entity_name_size_2
                                 entity_name_2 = data[pos + 2:end].decode()
                                 pos = end
                             else:
                                 entity_name_2 = None
                                 pos += 2
                             entity_2.append(EntityData(entity_type_2, entity_name_2))
-                        size, = _read_i(data, pos)
+                        values_size_2, = _read_i(data, pos)
                         pos += 4
                         values_2: list[ValueData]
                         values_2 = []
-                        rounds = range(check_count(data, pos, size))
-                        for _ in rounds:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
+                        for _ in range(check_count(data, pos, values_size_2)):
+                            key_size_2, = _read_h(data, pos)
+                            if key_size_2 >= 0:
+                                end = pos + 2 + key_size_2
                                 key_2 = data[pos + 2:end].decode()
                                 pos = end
                             else:
@@ -270,12 +262,23 @@ class DescribeClientQuotasResponse(Message, gc=False):
                             pos += 8
                             values_2.append(ValueData(key_2, value_2))
                         entries_2.append(EntryData(entity_2, values_2))
-                return DescribeClientQuotasResponse(
+                message = DescribeClientQuotasResponse(
                     throttle_time_ms_2, error_code_2, error_message_2, entries_2,
-                ), pos
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -68,10 +68,10 @@ class DescribeClusterRequest(Message, gc=False):
                     pos += 1
                 else:
                     endpoint_type_2 = 1
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return DescribeClusterRequest(
                     include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2,
@@ -104,10 +104,10 @@ class DescribeClusterRequest(Message, gc=False):
                     pos += 1
                 else:
                     endpoint_type_2 = 1
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return DescribeClusterRequest(
                     include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2,

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,9 +16,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_tB = struct.Struct(">?B").unpack_from
 _read_b = struct.Struct(">b").unpack_from
-_read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_tB = struct.Struct(">?B").pack
@@ -26,6 +26,11 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string = nullable_string_readers("")
+_read_nullable_string_tB = nullable_string_readers("?B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_bB = nullable_string_readers("bB")
+_read_string_iB = string_readers("iB")
 
 
 class DescribeClusterBroker(Structure, gc=False):
@@ -96,146 +101,140 @@ class DescribeClusterResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeClusterResponse:
         start = pos
         try:
             if version == 2:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, endpoint_type, cluster_id_size = _read_nullable_string_bB[error_message_size](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size or 1) + 8
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                endpoint_type, size = _read_bB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    cluster_id = data[pos + 2:end].decode()
-                    pos = end
+                    (
+                        error_message, endpoint_type, cluster_id_size,
+                    ), pos = long_string(data, pos + 7, error_message_size, "bB")
+                if cluster_id_size < 128:
+                    cluster_id, controller_id, brokers_size = _read_string_iB[cluster_id_size](data, pos)
+                    pos += cluster_id_size + 4
                 else:
-                    cluster_id, pos = long_string(data, pos + 2, size)
-                controller_id, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        cluster_id, controller_id, brokers_size,
+                    ), pos = long_string(data, pos, cluster_id_size, "iB")
                 brokers: list[DescribeClusterBroker]
                 brokers = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        broker_id, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host = data[pos + 5:end].decode()
-                            pos = end
+                if brokers_size != 1:
+                    if not 0 < brokers_size < 128:
+                        brokers_size, pos = long_count(data, pos, brokers_size)
+                    while brokers_size > 1:
+                        brokers_size -= 1
+                        broker_id, host_size = _read_iB(data, pos)
+                        if host_size < 128:
+                            host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
+                            pos += host_size + 9
                         else:
-                            host, pos = long_string(data, pos + 5, size)
-                        port, size = _read_iB(data, pos)
-                        rack: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack = None
-                            pos += 5
+                            (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
+                        if rack_size < 128:
+                            rack, is_fenced, tags = _read_nullable_string_tB[rack_size](data, pos)
+                            pos += (rack_size or 1) + 1
                         else:
-                            rack, pos = long_string(data, pos + 5, size)
-                        is_fenced, tags = _read_tB(data, pos)
+                            (rack, is_fenced, tags), pos = long_string(data, pos, rack_size, "?B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                            pos -= 2
-                        pos += 2
-                        brokers.append(DescribeClusterBroker(broker_id, host, port, rack, is_fenced, unknown))
-                cluster_authorized_operations, tags = _read_iB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        brokers.append(DescribeClusterBroker(
+                            broker_id, host.decode(), port, rack.decode() if rack_size else None, is_fenced,
+                            unknown,
+                        ))
+                cluster_authorized_operations, tags_2 = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
-                return DescribeClusterResponse(
-                    throttle_time_ms, error_code, error_message, endpoint_type, cluster_id, controller_id,
-                    brokers, cluster_authorized_operations, unknown_2,
-                ), pos + 5
+                message = DescribeClusterResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    endpoint_type, cluster_id.decode(), controller_id, brokers, cluster_authorized_operations,
+                    unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if 0 <= version <= 1:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
-                error_message_2: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message_2 = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message_2 = None
-                    pos += 7
+                throttle_time_ms_2, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                if error_message_size_2 < 128:
+                    error_message_2, = _read_nullable_string[error_message_size_2](data, pos + 7)
+                    pos += (error_message_size_2 or 1) + 6
                 else:
-                    error_message_2, pos = long_string(data, pos + 7, size)
+                    (error_message_2,), pos = long_string(data, pos + 7, error_message_size_2, "")
                 endpoint_type_2: int
                 if version >= 1:
                     endpoint_type_2, = _read_b(data, pos)
                     pos += 1
                 else:
                     endpoint_type_2 = 1
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                cluster_id_size_2 = data[pos]
+                if cluster_id_size_2 < 128:
+                    cluster_id_2, controller_id_2, brokers_size_2 = _read_string_iB[cluster_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += cluster_id_size_2 + 5
                 else:
-                    cluster_id_2, pos = long_string(data, pos + 1, size)
-                controller_id_2, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        cluster_id_2, controller_id_2, brokers_size_2,
+                    ), pos = long_string(data, pos + 1, cluster_id_size_2, "iB")
                 brokers_2: list[DescribeClusterBroker]
                 brokers_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        broker_id_2, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host_2 = data[pos + 5:end].decode()
-                            pos = end
+                if brokers_size_2 != 1:
+                    if not 0 < brokers_size_2 < 128:
+                        brokers_size_2, pos = long_count(data, pos, brokers_size_2)
+                    while brokers_size_2 > 1:
+                        brokers_size_2 -= 1
+                        broker_id_2, host_size_2 = _read_iB(data, pos)
+                        if host_size_2 < 128:
+                            host_2, port_2, rack_size_2 = _read_string_iB[host_size_2](data, pos + 5)
+                            pos += host_size_2 + 9
                         else:
-                            host_2, pos = long_string(data, pos + 5, size)
-                        port_2, size = _read_iB(data, pos)
-                        rack_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack_2 = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_2 = None
-                            pos += 5
+                            (host_2, port_2, rack_size_2), pos = long_string(data, pos + 5, host_size_2, "iB")
+                        if rack_size_2 < 128:
+                            rack_2, tags_3 = _read_nullable_string_B[rack_size_2](data, pos)
+                            pos += (rack_size_2 or 1)
                         else:
-                            rack_2, pos = long_string(data, pos + 5, size)
-                        tags = data[pos]
+                            (rack_2, tags_3), pos = long_string(data, pos, rack_size_2, "B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
                         brokers_2.append(DescribeClusterBroker(
-                            broker_id_2, host_2, port_2, rack_2, False, unknown_3,
+                            broker_id_2, host_2.decode(), port_2, rack_2.decode() if rack_size_2 else None,
+                            False, unknown_3,
                         ))
-                cluster_authorized_operations_2, tags = _read_iB(data, pos)
+                cluster_authorized_operations_2, tags_4 = _read_iB(data, pos)
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 5, tags_4)
                     pos -= 5
-                return DescribeClusterResponse(
-                    throttle_time_ms_2, error_code_2, error_message_2, endpoint_type_2, cluster_id_2,
-                    controller_id_2, brokers_2, cluster_authorized_operations_2, unknown_4,
-                ), pos + 5
+                message = DescribeClusterResponse(
+                    throttle_time_ms_2, error_code_2,
+                    error_message_2.decode() if error_message_size_2 else None, endpoint_type_2,
+                    cluster_id_2.decode(), controller_id_2, brokers_2, cluster_authorized_operations_2,
+                    unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

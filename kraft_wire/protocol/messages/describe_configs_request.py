@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags,
-    refuse,
+    check_count, long_count, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     NULL_COUNT, SIZES, string_size, write_compact_strings, write_strings, write_tags,
@@ -31,6 +31,7 @@ _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_i = struct.Struct(">i").pack
+_read_string_B = string_readers("B")
 
 
 class DescribeConfigsResource(Structure, gc=False):
@@ -82,37 +83,41 @@ class DescribeConfigsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeConfigsRequest:
         start = pos
         try:
             if version == 4:
-                size = data[pos]
+                resources_size = data[pos]
                 pos += 1
                 resources: list[DescribeConfigsResource]
                 resources = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
+                if resources_size != 1:
+                    if not 0 < resources_size < 128:
+                        resources_size, pos = long_count(data, pos, resources_size)
+                    while resources_size > 1:
+                        resources_size -= 1
+                        resource_type, resource_name_size = _read_bB(data, pos)
+                        if resource_name_size < 128:
+                            resource_name, configuration_keys_size = _read_string_B[resource_name_size](
+                                data, pos + 2,
+                            )
+                            pos += resource_name_size + 2
                         else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                resource_name, configuration_keys_size,
+                            ), pos = long_string(data, pos + 2, resource_name_size, "B")
                         configuration_keys: tuple[str, ...] | None
-                        if size == 0:
+                        if configuration_keys_size == 0:
                             configuration_keys = None
                         else:
-                            if size == 1:
+                            if configuration_keys_size == 1:
                                 configuration_keys = ()
                             else:
-                                configuration_keys, pos = read_compact_strings(data, pos, size)
+                                configuration_keys, pos = read_compact_strings(
+                                    data, pos, configuration_keys_size,
+                                )
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -120,79 +125,92 @@ class DescribeConfigsRequest(Message, gc=False):
                             pos -= 1
                         pos += 1
                         resources.append(DescribeConfigsResource(
-                            resource_type, resource_name, configuration_keys, unknown,
+                            resource_type, resource_name.decode(), configuration_keys, unknown,
                         ))
-                include_synonyms, include_documentation, tags = _read_ttB(data, pos)
+                include_synonyms, include_documentation, tags_2 = _read_ttB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 3, tags_2)
                     pos -= 3
-                return DescribeConfigsRequest(
+                message = DescribeConfigsRequest(
                     resources, include_synonyms, include_documentation, unknown_2,
-                ), pos + 3
+                )
+                if ends is not None:
+                    ends.append(pos + 3)
+                return message
             if version == 3:
-                size, = _read_i(data, pos)
+                resources_size_2, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[DescribeConfigsResource]
                 resources_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    resource_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                for _ in range(check_count(data, pos, resources_size_2)):
+                    resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                    if resource_name_size_2 >= 0:
+                        end = pos + 3 + resource_name_size_2
                         resource_name_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    configuration_keys_size_2, = _read_i(data, pos)
                     pos += 4
                     configuration_keys_2: tuple[str, ...] | None
-                    if size < 0:
+                    if configuration_keys_size_2 < 0:
                         configuration_keys_2 = None
                     else:
-                        if size == 0:
+                        if configuration_keys_size_2 == 0:
                             configuration_keys_2 = ()
                         else:
-                            configuration_keys_2, pos = read_strings(data, pos, size)
+                            configuration_keys_2, pos = read_strings(data, pos, configuration_keys_size_2)
                     resources_2.append(DescribeConfigsResource(
                         resource_type_2, resource_name_2, configuration_keys_2,
                     ))
                 include_synonyms_2, include_documentation_2 = _read_tt(data, pos)
-                return DescribeConfigsRequest(
-                    resources_2, include_synonyms_2, include_documentation_2,
-                ), pos + 2
+                message = DescribeConfigsRequest(resources_2, include_synonyms_2, include_documentation_2)
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if 1 <= version <= 2:
-                size, = _read_i(data, pos)
+                resources_size_3, = _read_i(data, pos)
                 pos += 4
                 resources_3: list[DescribeConfigsResource]
                 resources_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    resource_type_3, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                for _ in range(check_count(data, pos, resources_size_3)):
+                    resource_type_3, resource_name_size_3 = _read_bh(data, pos)
+                    if resource_name_size_3 >= 0:
+                        end = pos + 3 + resource_name_size_3
                         resource_name_3 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    configuration_keys_size_3, = _read_i(data, pos)
                     pos += 4
                     configuration_keys_3: tuple[str, ...] | None
-                    if size < 0:
+                    if configuration_keys_size_3 < 0:
                         configuration_keys_3 = None
                     else:
-                        if size == 0:
+                        if configuration_keys_size_3 == 0:
                             configuration_keys_3 = ()
                         else:
-                            configuration_keys_3, pos = read_strings(data, pos, size)
+                            configuration_keys_3, pos = read_strings(data, pos, configuration_keys_size_3)
                     resources_3.append(DescribeConfigsResource(
                         resource_type_3, resource_name_3, configuration_keys_3,
                     ))
                 include_synonyms_3 = data[pos] != 0
-                return DescribeConfigsRequest(resources_3, include_synonyms_3, False), pos + 1
+                message = DescribeConfigsRequest(resources_3, include_synonyms_3, False)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

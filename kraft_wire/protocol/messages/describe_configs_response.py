@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,7 +16,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_tbti = struct.Struct(">?b?i").unpack_from
 _read_b = struct.Struct(">b").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
@@ -39,6 +38,10 @@ _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_nullable_string_tbtB = nullable_string_readers("?b?B")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_bB = nullable_string_readers("bB")
 
 
 class DescribeConfigsSynonym(Structure, gc=False):
@@ -151,201 +154,187 @@ class DescribeConfigsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeConfigsResponse:
         start = pos
         try:
             if version == 4:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, results_size = _read_iB(data, pos)
                 pos += 5
                 results: list[DescribeConfigsResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, resource_type, resource_name_size = _read_nullable_string_bB[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 4
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
+                            (
+                                error_message, resource_type, resource_name_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "bB")
+                        if resource_name_size < 128:
+                            resource_name, configs_size = _read_string_B[resource_name_size](data, pos)
+                            pos += resource_name_size
                         else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                resource_name, configs_size,
+                            ), pos = long_string(data, pos, resource_name_size, "B")
                         configs: list[DescribeConfigsResourceResult]
                         configs = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if configs_size != 1:
+                            if not 0 < configs_size < 128:
+                                configs_size, pos = long_count(data, pos, configs_size)
+                            while configs_size > 1:
+                                configs_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, value_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                value: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    value = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    value = None
-                                    pos += 1
+                                    (name, value_size), pos = long_string(data, pos + 1, name_size, "B")
+                                if value_size < 128:
+                                    value, read_only, config_source, is_sensitive, synonyms_size = _read_nullable_string_tbtB[value_size](
+                                        data, pos,
+                                    )
+                                    pos += (value_size or 1) + 3
                                 else:
-                                    value, pos = long_string(data, pos + 1, size)
-                                read_only, config_source, is_sensitive, size = _read_tbtB(data, pos)
-                                pos += 4
+                                    (
+                                        value, read_only, config_source, is_sensitive, synonyms_size,
+                                    ), pos = long_string(data, pos, value_size, "?b?B")
                                 synonyms: list[DescribeConfigsSynonym]
                                 synonyms = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            name_2 = data[pos + 1:end].decode()
-                                            pos = end
+                                if synonyms_size != 1:
+                                    if not 0 < synonyms_size < 128:
+                                        synonyms_size, pos = long_count(data, pos, synonyms_size)
+                                    while synonyms_size > 1:
+                                        synonyms_size -= 1
+                                        name_size_2 = data[pos]
+                                        if name_size_2 < 128:
+                                            name_2, value_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                                            pos += name_size_2 + 1
                                         else:
-                                            name_2, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        value_2: str | None
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_2 = data[pos + 1:end].decode()
-                                            pos = end
-                                        elif size == 0:
-                                            value_2 = None
-                                            pos += 1
+                                            (
+                                                name_2, value_size_2,
+                                            ), pos = long_string(data, pos + 1, name_size_2, "B")
+                                        if value_size_2 < 128:
+                                            value_2, source, tags = _read_nullable_string_bB[value_size_2](
+                                                data, pos,
+                                            )
+                                            pos += (value_size_2 or 1) + 1
                                         else:
-                                            value_2, pos = long_string(data, pos + 1, size)
-                                        source, tags = _read_bB(data, pos)
+                                            (
+                                                value_2, source, tags,
+                                            ), pos = long_string(data, pos, value_size_2, "bB")
                                         unknown: UnknownTags = ()
                                         if tags:
-                                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                                            pos -= 2
-                                        pos += 2
+                                            unknown, pos = read_unknown_tags(data, pos, tags)
                                         synonyms.append(DescribeConfigsSynonym(
-                                            name_2, value_2, source, unknown,
+                                            name_2.decode(), value_2.decode() if value_size_2 else None,
+                                            source, unknown,
                                         ))
-                                config_type, size = _read_bB(data, pos)
-                                documentation: str | None
-                                if 0 < size < 128:
-                                    end = pos + 1 + size
-                                    documentation = data[pos + 2:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    documentation = None
-                                    pos += 2
+                                config_type, documentation_size = _read_bB(data, pos)
+                                if documentation_size < 128:
+                                    documentation, tags_2 = _read_nullable_string_B[documentation_size](
+                                        data, pos + 2,
+                                    )
+                                    pos += (documentation_size or 1) + 2
                                 else:
-                                    documentation, pos = long_string(data, pos + 2, size)
-                                tags = data[pos]
+                                    (
+                                        documentation, tags_2,
+                                    ), pos = long_string(data, pos + 2, documentation_size, "B")
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                                 configs.append(DescribeConfigsResourceResult(
-                                    name, value, read_only, config_source, is_sensitive, synonyms,
-                                    config_type, documentation, unknown_2,
+                                    name.decode(), value.decode() if value_size else None, read_only,
+                                    config_source, is_sensitive, synonyms, config_type,
+                                    documentation.decode() if documentation_size else None, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         results.append(DescribeConfigsResult(
-                            error_code, error_message, resource_type, resource_name, configs, unknown_3,
+                            error_code, error_message.decode() if error_message_size else None, resource_type,
+                            resource_name.decode(), configs, unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DescribeConfigsResponse(throttle_time_ms, results, unknown_4), pos + 1
+                message = DescribeConfigsResponse(throttle_time_ms, results, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, results_size_2 = _read_ii(data, pos)
                 pos += 8
                 results_2: list[DescribeConfigsResult]
                 results_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_2, size = _read_hh(data, pos)
+                for _ in range(check_count(data, pos, results_size_2)):
+                    error_code_2, error_message_size_2 = _read_hh(data, pos)
                     error_message_2: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_2 >= 0:
+                        end = pos + 4 + error_message_size_2
                         error_message_2 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         error_message_2 = None
                         pos += 4
-                    resource_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                    resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                    if resource_name_size_2 >= 0:
+                        end = pos + 3 + resource_name_size_2
                         resource_name_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    configs_size_2, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[DescribeConfigsResourceResult]
                     configs_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, configs_size_2)):
+                        name_size_3, = _read_h(data, pos)
+                        if name_size_3 >= 0:
+                            end = pos + 2 + name_size_3
                             name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
+                        value_size_3, = _read_h(data, pos)
                         value_3: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if value_size_3 >= 0:
+                            end = pos + 2 + value_size_3
                             value_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             value_3 = None
                             pos += 2
-                        read_only_2, config_source_2, is_sensitive_2, size = _read_tbti(data, pos)
+                        read_only_2, config_source_2, is_sensitive_2, synonyms_size_2 = _read_tbti(data, pos)
                         pos += 7
                         synonyms_2: list[DescribeConfigsSynonym]
                         synonyms_2 = []
-                        rounds = range(check_count(data, pos, size))
-                        for _ in rounds:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
+                        for _ in range(check_count(data, pos, synonyms_size_2)):
+                            name_size_4, = _read_h(data, pos)
+                            if name_size_4 >= 0:
+                                end = pos + 2 + name_size_4
                                 name_4 = data[pos + 2:end].decode()
                                 pos = end
                             else:
                                 refuse()
-                            size, = _read_h(data, pos)
+                            value_size_4, = _read_h(data, pos)
                             value_4: str | None
-                            if size >= 0:
-                                end = pos + 2 + size
+                            if value_size_4 >= 0:
+                                end = pos + 2 + value_size_4
                                 value_4 = data[pos + 2:end].decode()
                                 pos = end
                             else:
@@ -354,10 +343,10 @@ class DescribeConfigsResponse(Message, gc=False):
                             source_2, = _read_b(data, pos)
                             pos += 1
                             synonyms_2.append(DescribeConfigsSynonym(name_4, value_4, source_2))
-                        config_type_2, size = _read_bh(data, pos)
+                        config_type_2, documentation_size_2 = _read_bh(data, pos)
                         documentation_2: str | None
-                        if size >= 0:
-                            end = pos + 3 + size
+                        if documentation_size_2 >= 0:
+                            end = pos + 3 + documentation_size_2
                             documentation_2 = data[pos + 3:end].decode()
                             pos = end
                         else:
@@ -371,69 +360,69 @@ class DescribeConfigsResponse(Message, gc=False):
                         error_code_2, error_message_2, resource_type_2, resource_name_2, configs_2,
                     ))
                 if pos <= len(data):
-                    return DescribeConfigsResponse(throttle_time_ms_2, results_2), pos
+                    message = DescribeConfigsResponse(throttle_time_ms_2, results_2)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
             if 1 <= version <= 2:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, results_size_3 = _read_ii(data, pos)
                 pos += 8
                 results_3: list[DescribeConfigsResult]
                 results_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_3, size = _read_hh(data, pos)
+                for _ in range(check_count(data, pos, results_size_3)):
+                    error_code_3, error_message_size_3 = _read_hh(data, pos)
                     error_message_3: str | None
-                    if size >= 0:
-                        end = pos + 4 + size
+                    if error_message_size_3 >= 0:
+                        end = pos + 4 + error_message_size_3
                         error_message_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         error_message_3 = None
                         pos += 4
-                    resource_type_3, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                    resource_type_3, resource_name_size_3 = _read_bh(data, pos)
+                    if resource_name_size_3 >= 0:
+                        end = pos + 3 + resource_name_size_3
                         resource_name_3 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    configs_size_3, = _read_i(data, pos)
                     pos += 4
                     configs_3: list[DescribeConfigsResourceResult]
                     configs_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, configs_size_3)):
+                        name_size_5, = _read_h(data, pos)
+                        if name_size_5 >= 0:
+                            end = pos + 2 + name_size_5
                             name_5 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
+                        value_size_5, = _read_h(data, pos)
                         value_5: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if value_size_5 >= 0:
+                            end = pos + 2 + value_size_5
                             value_5 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             value_5 = None
                             pos += 2
-                        read_only_3, config_source_3, is_sensitive_3, size = _read_tbti(data, pos)
+                        read_only_3, config_source_3, is_sensitive_3, synonyms_size_3 = _read_tbti(data, pos)
                         pos += 7
                         synonyms_3: list[DescribeConfigsSynonym]
                         synonyms_3 = []
-                        rounds = range(check_count(data, pos, size))
-                        for _ in rounds:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
+                        for _ in range(check_count(data, pos, synonyms_size_3)):
+                            name_size_6, = _read_h(data, pos)
+                            if name_size_6 >= 0:
+                                end = pos + 2 + name_size_6
                                 name_6 = data[pos + 2:end].decode()
                                 pos = end
                             else:
                                 refuse()
-                            size, = _read_h(data, pos)
+                            value_size_6, = _read_h(data, pos)
                             value_6: str | None
-                            if size >= 0:
-                                end = pos + 2 + size
+                            if value_size_6 >= 0:
+                                end = pos + 2 + value_size_6
                                 value_6 = data[pos + 2:end].decode()
                                 pos = end
                             else:
@@ -448,10 +437,21 @@ class DescribeConfigsResponse(Message, gc=False):
                     results_3.append(DescribeConfigsResult(
                         error_code_3, error_message_3, resource_type_3, resource_name_3, configs_3,
                     ))
-                return DescribeConfigsResponse(throttle_time_ms_3, results_3), pos
+                message = DescribeConfigsResponse(throttle_time_ms_3, results_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

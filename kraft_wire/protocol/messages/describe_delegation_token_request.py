@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -20,6 +20,7 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_string_B = string_readers("B")
 
 
 class DescribeDelegationTokenOwner(Structure, gc=False):
@@ -59,82 +60,94 @@ class DescribeDelegationTokenRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeDelegationTokenRequest:
         start = pos
         try:
             if 2 <= version <= 3:
-                size = data[pos]
+                owners_size = data[pos]
                 pos += 1
                 owners: list[DescribeDelegationTokenOwner] | None
-                if size == 0:
+                if owners_size == 0:
                     owners = None
                 else:
                     owners = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                principal_type = data[pos + 1:end].decode()
-                                pos = end
+                    if owners_size != 1:
+                        if not 0 < owners_size < 128:
+                            owners_size, pos = long_count(data, pos, owners_size)
+                        while owners_size > 1:
+                            owners_size -= 1
+                            principal_type_size = data[pos]
+                            if principal_type_size < 128:
+                                principal_type, principal_name_size = _read_string_B[principal_type_size](
+                                    data, pos + 1,
+                                )
+                                pos += principal_type_size + 1
                             else:
-                                principal_type, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                principal_name = data[pos + 1:end].decode()
-                                pos = end
+                                (
+                                    principal_type, principal_name_size,
+                                ), pos = long_string(data, pos + 1, principal_type_size, "B")
+                            if principal_name_size < 128:
+                                principal_name, tags = _read_string_B[principal_name_size](data, pos)
+                                pos += principal_name_size
                             else:
-                                principal_name, pos = long_string(data, pos + 1, size)
-                            tags = data[pos]
+                                (principal_name, tags), pos = long_string(data, pos, principal_name_size, "B")
                             unknown: UnknownTags = ()
                             if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
+                                unknown, pos = read_unknown_tags(data, pos, tags)
                             owners.append(DescribeDelegationTokenOwner(
-                                principal_type, principal_name, unknown,
+                                principal_type.decode(), principal_name.decode(), unknown,
                             ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return DescribeDelegationTokenRequest(owners, unknown_2), pos + 1
+                message = DescribeDelegationTokenRequest(owners, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                size, = _read_i(data, pos)
+                owners_size_2, = _read_i(data, pos)
                 pos += 4
                 owners_2: list[DescribeDelegationTokenOwner] | None
-                if size < 0:
+                if owners_size_2 < 0:
                     owners_2 = None
                 else:
                     owners_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, owners_size_2)):
+                        principal_type_size_2, = _read_h(data, pos)
+                        if principal_type_size_2 >= 0:
+                            end = pos + 2 + principal_type_size_2
                             principal_type_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        principal_name_size_2, = _read_h(data, pos)
+                        if principal_name_size_2 >= 0:
+                            end = pos + 2 + principal_name_size_2
                             principal_name_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         owners_2.append(DescribeDelegationTokenOwner(principal_type_2, principal_name_2))
                 if pos <= len(data):
-                    return DescribeDelegationTokenRequest(owners_2), pos
+                    message = DescribeDelegationTokenRequest(owners_2)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

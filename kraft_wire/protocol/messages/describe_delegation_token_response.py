@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_size, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -21,7 +21,6 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_qqqB = struct.Struct(">qqqB").unpack_from
 _read_qqqh = struct.Struct(">qqqh").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
@@ -31,6 +30,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_qqq = struct.Struct(">qqq").pack
 _write_qqqB = struct.Struct(">qqqB").pack
 _write_qqqh = struct.Struct(">qqqh").pack
+_read_string_B = string_readers("B")
+_read_string_qqqB = string_readers("qqqB")
 
 
 class DescribedDelegationTokenRenewer(Structure, gc=False):
@@ -125,265 +126,293 @@ class DescribeDelegationTokenResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeDelegationTokenResponse:
         start = pos
         try:
             if version == 3:
-                error_code, size = _read_hB(data, pos)
+                error_code, tokens_size = _read_hB(data, pos)
                 pos += 3
                 tokens: list[DescribedDelegationToken]
                 tokens = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_type = data[pos + 1:end].decode()
-                            pos = end
+                if tokens_size != 1:
+                    if not 0 < tokens_size < 128:
+                        tokens_size, pos = long_count(data, pos, tokens_size)
+                    while tokens_size > 1:
+                        tokens_size -= 1
+                        principal_type_size = data[pos]
+                        if principal_type_size < 128:
+                            principal_type, principal_name_size = _read_string_B[principal_type_size](
+                                data, pos + 1,
+                            )
+                            pos += principal_type_size + 1
                         else:
-                            principal_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_name = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                principal_type, principal_name_size,
+                            ), pos = long_string(data, pos + 1, principal_type_size, "B")
+                        if principal_name_size < 128:
+                            principal_name, token_requester_principal_type_size = _read_string_B[principal_name_size](
+                                data, pos,
+                            )
+                            pos += principal_name_size
                         else:
-                            principal_name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            token_requester_principal_type = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                principal_name, token_requester_principal_type_size,
+                            ), pos = long_string(data, pos, principal_name_size, "B")
+                        if token_requester_principal_type_size < 128:
+                            token_requester_principal_type, token_requester_principal_name_size = _read_string_B[token_requester_principal_type_size](
+                                data, pos,
+                            )
+                            pos += token_requester_principal_type_size
                         else:
-                            token_requester_principal_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            token_requester_principal_name = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                token_requester_principal_type, token_requester_principal_name_size,
+                            ), pos = long_string(data, pos, token_requester_principal_type_size, "B")
+                        if token_requester_principal_name_size < 128:
+                            (
+                                token_requester_principal_name, issue_timestamp, expiry_timestamp,
+                                max_timestamp, token_id_size,
+                            ) = _read_string_qqqB[token_requester_principal_name_size](data, pos)
+                            pos += token_requester_principal_name_size + 24
                         else:
-                            token_requester_principal_name, pos = long_string(data, pos + 1, size)
-                        issue_timestamp, expiry_timestamp, max_timestamp, size = _read_qqqB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 24 + size
-                            token_id = data[pos + 25:end].decode()
-                            pos = end
+                            (
+                                token_requester_principal_name, issue_timestamp, expiry_timestamp,
+                                max_timestamp, token_id_size,
+                            ), pos = long_string(data, pos, token_requester_principal_name_size, "qqqB")
+                        if token_id_size < 128:
+                            token_id, hmac_size = _read_string_B[token_id_size](data, pos)
+                            pos += token_id_size
                         else:
-                            token_id, pos = long_string(data, pos + 25, size)
-                        size = data[pos]
-                        pos += 1
+                            (token_id, hmac_size), pos = long_string(data, pos, token_id_size, "B")
                         hmac: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if hmac_size > 127:
+                            hmac_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if hmac_size > 16383:
+                                hmac_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if hmac_size > 2097151:
+                                    hmac_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if hmac_size > 0:
+                            end = pos + hmac_size - 1
                             hmac = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        size = data[pos]
+                        renewers_size = data[pos]
                         pos += 1
                         renewers: list[DescribedDelegationTokenRenewer]
                         renewers = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    principal_type_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if renewers_size != 1:
+                            if not 0 < renewers_size < 128:
+                                renewers_size, pos = long_count(data, pos, renewers_size)
+                            while renewers_size > 1:
+                                renewers_size -= 1
+                                principal_type_size_2 = data[pos]
+                                if principal_type_size_2 < 128:
+                                    principal_type_2, principal_name_size_2 = _read_string_B[principal_type_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += principal_type_size_2 + 1
                                 else:
-                                    principal_type_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    principal_name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        principal_type_2, principal_name_size_2,
+                                    ), pos = long_string(data, pos + 1, principal_type_size_2, "B")
+                                if principal_name_size_2 < 128:
+                                    principal_name_2, tags = _read_string_B[principal_name_size_2](data, pos)
+                                    pos += principal_name_size_2
                                 else:
-                                    principal_name_2, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
+                                    (
+                                        principal_name_2, tags,
+                                    ), pos = long_string(data, pos, principal_name_size_2, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 renewers.append(DescribedDelegationTokenRenewer(
-                                    principal_type_2, principal_name_2, unknown,
+                                    principal_type_2.decode(), principal_name_2.decode(), unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         tokens.append(DescribedDelegationToken(
-                            principal_type, principal_name, token_requester_principal_type,
-                            token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp,
-                            token_id, hmac, renewers, unknown_2,
+                            principal_type.decode(), principal_name.decode(),
+                            token_requester_principal_type.decode(), token_requester_principal_name.decode(),
+                            issue_timestamp, expiry_timestamp, max_timestamp, token_id.decode(), hmac,
+                            renewers, unknown_2,
                         ))
-                throttle_time_ms, tags = _read_iB(data, pos)
+                throttle_time_ms, tags_3 = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags_3)
                     pos -= 5
-                return DescribeDelegationTokenResponse(
-                    error_code, tokens, throttle_time_ms, unknown_3,
-                ), pos + 5
+                message = DescribeDelegationTokenResponse(error_code, tokens, throttle_time_ms, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if version == 2:
-                error_code_2, size = _read_hB(data, pos)
+                error_code_2, tokens_size_2 = _read_hB(data, pos)
                 pos += 3
                 tokens_2: list[DescribedDelegationToken]
                 tokens_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_type_3 = data[pos + 1:end].decode()
-                            pos = end
+                if tokens_size_2 != 1:
+                    if not 0 < tokens_size_2 < 128:
+                        tokens_size_2, pos = long_count(data, pos, tokens_size_2)
+                    while tokens_size_2 > 1:
+                        tokens_size_2 -= 1
+                        principal_type_size_3 = data[pos]
+                        if principal_type_size_3 < 128:
+                            principal_type_3, principal_name_size_3 = _read_string_B[principal_type_size_3](
+                                data, pos + 1,
+                            )
+                            pos += principal_type_size_3 + 1
                         else:
-                            principal_type_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_name_3 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                principal_type_3, principal_name_size_3,
+                            ), pos = long_string(data, pos + 1, principal_type_size_3, "B")
+                        if principal_name_size_3 < 128:
+                            (
+                                principal_name_3, issue_timestamp_2, expiry_timestamp_2, max_timestamp_2,
+                                token_id_size_2,
+                            ) = _read_string_qqqB[principal_name_size_3](data, pos)
+                            pos += principal_name_size_3 + 24
                         else:
-                            principal_name_3, pos = long_string(data, pos + 1, size)
-                        issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, size = _read_qqqB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 24 + size
-                            token_id_2 = data[pos + 25:end].decode()
-                            pos = end
+                            (
+                                principal_name_3, issue_timestamp_2, expiry_timestamp_2, max_timestamp_2,
+                                token_id_size_2,
+                            ), pos = long_string(data, pos, principal_name_size_3, "qqqB")
+                        if token_id_size_2 < 128:
+                            token_id_2, hmac_size_2 = _read_string_B[token_id_size_2](data, pos)
+                            pos += token_id_size_2
                         else:
-                            token_id_2, pos = long_string(data, pos + 25, size)
-                        size = data[pos]
-                        pos += 1
+                            (token_id_2, hmac_size_2), pos = long_string(data, pos, token_id_size_2, "B")
                         hmac_2: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if hmac_size_2 > 127:
+                            hmac_size_2 += (data[pos] - 1) << 7
+                            pos += 1
+                            if hmac_size_2 > 16383:
+                                hmac_size_2 += (data[pos] - 1) << 14
+                                pos += 1
+                                if hmac_size_2 > 2097151:
+                                    hmac_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                        if hmac_size_2 > 0:
+                            end = pos + hmac_size_2 - 1
                             hmac_2 = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        size = data[pos]
+                        renewers_size_2 = data[pos]
                         pos += 1
                         renewers_2: list[DescribedDelegationTokenRenewer]
                         renewers_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    principal_type_4 = data[pos + 1:end].decode()
-                                    pos = end
+                        if renewers_size_2 != 1:
+                            if not 0 < renewers_size_2 < 128:
+                                renewers_size_2, pos = long_count(data, pos, renewers_size_2)
+                            while renewers_size_2 > 1:
+                                renewers_size_2 -= 1
+                                principal_type_size_4 = data[pos]
+                                if principal_type_size_4 < 128:
+                                    principal_type_4, principal_name_size_4 = _read_string_B[principal_type_size_4](
+                                        data, pos + 1,
+                                    )
+                                    pos += principal_type_size_4 + 1
                                 else:
-                                    principal_type_4, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    principal_name_4 = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        principal_type_4, principal_name_size_4,
+                                    ), pos = long_string(data, pos + 1, principal_type_size_4, "B")
+                                if principal_name_size_4 < 128:
+                                    principal_name_4, tags_4 = _read_string_B[principal_name_size_4](
+                                        data, pos,
+                                    )
+                                    pos += principal_name_size_4
                                 else:
-                                    principal_name_4, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
+                                    (
+                                        principal_name_4, tags_4,
+                                    ), pos = long_string(data, pos, principal_name_size_4, "B")
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
                                 renewers_2.append(DescribedDelegationTokenRenewer(
-                                    principal_type_4, principal_name_4, unknown_4,
+                                    principal_type_4.decode(), principal_name_4.decode(), unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
                         tokens_2.append(DescribedDelegationToken(
-                            principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2,
-                            max_timestamp_2, token_id_2, hmac_2, renewers_2, unknown_5,
+                            principal_type_3.decode(), principal_name_3.decode(), '', '', issue_timestamp_2,
+                            expiry_timestamp_2, max_timestamp_2, token_id_2.decode(), hmac_2, renewers_2,
+                            unknown_5,
                         ))
-                throttle_time_ms_2, tags = _read_iB(data, pos)
+                throttle_time_ms_2, tags_6 = _read_iB(data, pos)
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 5, tags_6)
                     pos -= 5
-                return DescribeDelegationTokenResponse(
+                message = DescribeDelegationTokenResponse(
                     error_code_2, tokens_2, throttle_time_ms_2, unknown_6,
-                ), pos + 5
+                )
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if version == 1:
-                error_code_3, size = _read_hi(data, pos)
+                error_code_3, tokens_size_3 = _read_hi(data, pos)
                 pos += 6
                 tokens_3: list[DescribedDelegationToken]
                 tokens_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, tokens_size_3)):
+                    principal_type_size_5, = _read_h(data, pos)
+                    if principal_type_size_5 >= 0:
+                        end = pos + 2 + principal_type_size_5
                         principal_type_5 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    principal_name_size_5, = _read_h(data, pos)
+                    if principal_name_size_5 >= 0:
+                        end = pos + 2 + principal_name_size_5
                         principal_name_5 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    issue_timestamp_3, expiry_timestamp_3, max_timestamp_3, size = _read_qqqh(data, pos)
-                    if size >= 0:
-                        end = pos + 26 + size
+                    issue_timestamp_3, expiry_timestamp_3, max_timestamp_3, token_id_size_3 = _read_qqqh(
+                        data, pos,
+                    )
+                    if token_id_size_3 >= 0:
+                        end = pos + 26 + token_id_size_3
                         token_id_3 = data[pos + 26:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    hmac_size_3, = _read_i(data, pos)
                     pos += 4
                     hmac_3: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if hmac_size_3 >= 0:
+                        end = pos + hmac_size_3
                         hmac_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    renewers_size_3, = _read_i(data, pos)
                     pos += 4
                     renewers_3: list[DescribedDelegationTokenRenewer]
                     renewers_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, renewers_size_3)):
+                        principal_type_size_6, = _read_h(data, pos)
+                        if principal_type_size_6 >= 0:
+                            end = pos + 2 + principal_type_size_6
                             principal_type_6 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        principal_name_size_6, = _read_h(data, pos)
+                        if principal_name_size_6 >= 0:
+                            end = pos + 2 + principal_name_size_6
                             principal_name_6 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -394,10 +423,21 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         max_timestamp_3, token_id_3, hmac_3, renewers_3,
                     ))
                 throttle_time_ms_3, = _read_i(data, pos)
-                return DescribeDelegationTokenResponse(error_code_3, tokens_3, throttle_time_ms_3), pos + 4
+                message = DescribeDelegationTokenResponse(error_code_3, tokens_3, throttle_time_ms_3)
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -45,13 +45,13 @@ class DescribeGroupsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DescribeGroupsRequest:
         try:
             if 5 <= version <= 6:
-                size = data[0]
+                groups_size = data[0]
                 pos = 1
                 groups: tuple[str, ...]
-                if size == 1:
+                if groups_size == 1:
                     groups = ()
                 else:
-                    groups, pos = read_compact_strings(data, pos, size)
+                    groups, pos = read_compact_strings(data, pos, groups_size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -59,23 +59,23 @@ class DescribeGroupsRequest(Message, gc=False):
                     pos -= 2
                 return DescribeGroupsRequest(groups, include_authorized_operations, unknown)
             if 3 <= version <= 4:
-                size, = _read_i(data, 0)
+                groups_size_2, = _read_i(data, 0)
                 pos = 4
                 groups_2: tuple[str, ...]
-                if size == 0:
+                if groups_size_2 == 0:
                     groups_2 = ()
                 else:
-                    groups_2, pos = read_strings(data, pos, size)
+                    groups_2, pos = read_strings(data, pos, groups_size_2)
                 include_authorized_operations_2 = data[pos] != 0
                 return DescribeGroupsRequest(groups_2, include_authorized_operations_2)
             if 0 <= version <= 2:
-                size, = _read_i(data, 0)
+                groups_size_3, = _read_i(data, 0)
                 pos = 4
                 groups_3: tuple[str, ...]
-                if size == 0:
+                if groups_size_3 == 0:
                     groups_3 = ()
                 else:
-                    groups_3, pos = read_strings(data, pos, size)
+                    groups_3, pos = read_strings(data, pos, groups_size_3)
                 if pos <= len(data):
                     return DescribeGroupsRequest(groups_3, False)
         except DECODE_FAULTS:
@@ -87,13 +87,13 @@ class DescribeGroupsRequest(Message, gc=False):
         start = pos
         try:
             if 5 <= version <= 6:
-                size = data[pos]
+                groups_size = data[pos]
                 pos += 1
                 groups: tuple[str, ...]
-                if size == 1:
+                if groups_size == 1:
                     groups = ()
                 else:
-                    groups, pos = read_compact_strings(data, pos, size)
+                    groups, pos = read_compact_strings(data, pos, groups_size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -101,23 +101,23 @@ class DescribeGroupsRequest(Message, gc=False):
                     pos -= 2
                 return DescribeGroupsRequest(groups, include_authorized_operations, unknown), pos + 2
             if 3 <= version <= 4:
-                size, = _read_i(data, pos)
+                groups_size_2, = _read_i(data, pos)
                 pos += 4
                 groups_2: tuple[str, ...]
-                if size == 0:
+                if groups_size_2 == 0:
                     groups_2 = ()
                 else:
-                    groups_2, pos = read_strings(data, pos, size)
+                    groups_2, pos = read_strings(data, pos, groups_size_2)
                 include_authorized_operations_2 = data[pos] != 0
                 return DescribeGroupsRequest(groups_2, include_authorized_operations_2), pos + 1
             if 0 <= version <= 2:
-                size, = _read_i(data, pos)
+                groups_size_3, = _read_i(data, pos)
                 pos += 4
                 groups_3: tuple[str, ...]
-                if size == 0:
+                if groups_size_3 == 0:
                     groups_3 = ()
                 else:
-                    groups_3, pos = read_strings(data, pos, size)
+                    groups_3, pos = read_strings(data, pos, groups_size_3)
                 if pos <= len(data):
                     return DescribeGroupsRequest(groups_3, False), pos
         except DECODE_FAULTS:

@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -26,6 +27,8 @@ _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class DescribedGroupMember(Structure, gc=False):
@@ -116,119 +119,131 @@ class DescribeGroupsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeGroupsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeGroupsResponse:
         start = pos
         try:
             if version == 6:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, groups_size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, group_id_size = _read_nullable_string_B[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 3
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                error_message, group_id_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "B")
+                        if group_id_size < 128:
+                            group_id, group_state_size = _read_string_B[group_id_size](data, pos)
+                            pos += group_id_size
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state = data[pos + 1:end].decode()
-                            pos = end
+                            (group_id, group_state_size), pos = long_string(data, pos, group_id_size, "B")
+                        if group_state_size < 128:
+                            group_state, protocol_type_size = _read_string_B[group_state_size](data, pos)
+                            pos += group_state_size
                         else:
-                            group_state, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            protocol_type = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_state, protocol_type_size,
+                            ), pos = long_string(data, pos, group_state_size, "B")
+                        if protocol_type_size < 128:
+                            protocol_type, protocol_data_size = _read_string_B[protocol_type_size](data, pos)
+                            pos += protocol_type_size
                         else:
-                            protocol_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            protocol_data = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                protocol_type, protocol_data_size,
+                            ), pos = long_string(data, pos, protocol_type_size, "B")
+                        if protocol_data_size < 128:
+                            protocol_data, members_size = _read_string_B[protocol_data_size](data, pos)
+                            pos += protocol_data_size
                         else:
-                            protocol_data, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                protocol_data, members_size,
+                            ), pos = long_string(data, pos, protocol_data_size, "B")
                         members: list[DescribedGroupMember]
                         members = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    member_id = data[pos + 1:end].decode()
-                                    pos = end
+                        if members_size != 1:
+                            if not 0 < members_size < 128:
+                                members_size, pos = long_count(data, pos, members_size)
+                            while members_size > 1:
+                                members_size -= 1
+                                member_id_size = data[pos]
+                                if member_id_size < 128:
+                                    member_id, group_instance_id_size = _read_string_B[member_id_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += member_id_size + 1
                                 else:
-                                    member_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                group_instance_id: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    group_instance_id = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    group_instance_id = None
-                                    pos += 1
+                                    (
+                                        member_id, group_instance_id_size,
+                                    ), pos = long_string(data, pos + 1, member_id_size, "B")
+                                if group_instance_id_size < 128:
+                                    group_instance_id, client_id_size = _read_nullable_string_B[group_instance_id_size](
+                                        data, pos,
+                                    )
+                                    pos += (group_instance_id_size or 1)
                                 else:
-                                    group_instance_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_id = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        group_instance_id, client_id_size,
+                                    ), pos = long_string(data, pos, group_instance_id_size, "B")
+                                if client_id_size < 128:
+                                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                                    pos += client_id_size
                                 else:
-                                    client_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        client_id, client_host_size,
+                                    ), pos = long_string(data, pos, client_id_size, "B")
+                                if client_host_size < 128:
+                                    client_host, member_metadata_size = _read_string_B[client_host_size](
+                                        data, pos,
+                                    )
+                                    pos += client_host_size
                                 else:
-                                    client_host, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        client_host, member_metadata_size,
+                                    ), pos = long_string(data, pos, client_host_size, "B")
                                 member_metadata: bytes
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if member_metadata_size > 127:
+                                    member_metadata_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if member_metadata_size > 16383:
+                                        member_metadata_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if member_metadata_size > 2097151:
+                                            member_metadata_size, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if member_metadata_size > 0:
+                                    end = pos + member_metadata_size - 1
                                     member_metadata = data[pos:end]
                                     pos = end
                                 else:
                                     refuse()
-                                size = data[pos]
+                                member_assignment_size = data[pos]
                                 pos += 1
                                 member_assignment: bytes
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if member_assignment_size > 127:
+                                    member_assignment_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if member_assignment_size > 16383:
+                                        member_assignment_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if member_assignment_size > 2097151:
+                                            member_assignment_size, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if member_assignment_size > 0:
+                                    end = pos + member_assignment_size - 1
                                     member_assignment = data[pos:end]
                                     pos = end
                                 else:
@@ -240,154 +255,186 @@ class DescribeGroupsResponse(Message, gc=False):
                                     pos -= 1
                                 pos += 1
                                 members.append(DescribedGroupMember(
-                                    member_id, group_instance_id, client_id, client_host, member_metadata,
+                                    member_id.decode(),
+                                    group_instance_id.decode() if group_instance_id_size else None,
+                                    client_id.decode(), client_host.decode(), member_metadata,
                                     member_assignment, unknown,
                                 ))
-                        authorized_operations, tags = _read_iB(data, pos)
+                        authorized_operations, tags_2 = _read_iB(data, pos)
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                             pos -= 5
                         pos += 5
                         groups.append(DescribedGroup(
-                            error_code, error_message, group_id, group_state, protocol_type, protocol_data,
-                            members, authorized_operations, unknown_2,
+                            error_code, error_message.decode() if error_message_size else None,
+                            group_id.decode(), group_state.decode(), protocol_type.decode(),
+                            protocol_data.decode(), members, authorized_operations, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DescribeGroupsResponse(throttle_time_ms, groups, unknown_3), pos + 1
+                message = DescribeGroupsResponse(throttle_time_ms, groups, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 5:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, groups_size_2 = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribedGroup]
                 groups_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code_2, size = _read_hB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            group_id_2 = data[pos + 3:end].decode()
-                            pos = end
+                if groups_size_2 != 1:
+                    if not 0 < groups_size_2 < 128:
+                        groups_size_2, pos = long_count(data, pos, groups_size_2)
+                    while groups_size_2 > 1:
+                        groups_size_2 -= 1
+                        error_code_2, group_id_size_2 = _read_hB(data, pos)
+                        if group_id_size_2 < 128:
+                            group_id_2, group_state_size_2 = _read_string_B[group_id_size_2](data, pos + 3)
+                            pos += group_id_size_2 + 3
                         else:
-                            group_id_2, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_id_2, group_state_size_2,
+                            ), pos = long_string(data, pos + 3, group_id_size_2, "B")
+                        if group_state_size_2 < 128:
+                            group_state_2, protocol_type_size_2 = _read_string_B[group_state_size_2](
+                                data, pos,
+                            )
+                            pos += group_state_size_2
                         else:
-                            group_state_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            protocol_type_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_state_2, protocol_type_size_2,
+                            ), pos = long_string(data, pos, group_state_size_2, "B")
+                        if protocol_type_size_2 < 128:
+                            protocol_type_2, protocol_data_size_2 = _read_string_B[protocol_type_size_2](
+                                data, pos,
+                            )
+                            pos += protocol_type_size_2
                         else:
-                            protocol_type_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            protocol_data_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                protocol_type_2, protocol_data_size_2,
+                            ), pos = long_string(data, pos, protocol_type_size_2, "B")
+                        if protocol_data_size_2 < 128:
+                            protocol_data_2, members_size_2 = _read_string_B[protocol_data_size_2](data, pos)
+                            pos += protocol_data_size_2
                         else:
-                            protocol_data_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                protocol_data_2, members_size_2,
+                            ), pos = long_string(data, pos, protocol_data_size_2, "B")
                         members_2: list[DescribedGroupMember]
                         members_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    member_id_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if members_size_2 != 1:
+                            if not 0 < members_size_2 < 128:
+                                members_size_2, pos = long_count(data, pos, members_size_2)
+                            while members_size_2 > 1:
+                                members_size_2 -= 1
+                                member_id_size_2 = data[pos]
+                                if member_id_size_2 < 128:
+                                    member_id_2, group_instance_id_size_2 = _read_string_B[member_id_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += member_id_size_2 + 1
                                 else:
-                                    member_id_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                group_instance_id_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    group_instance_id_2 = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    group_instance_id_2 = None
-                                    pos += 1
+                                    (
+                                        member_id_2, group_instance_id_size_2,
+                                    ), pos = long_string(data, pos + 1, member_id_size_2, "B")
+                                if group_instance_id_size_2 < 128:
+                                    group_instance_id_2, client_id_size_2 = _read_nullable_string_B[group_instance_id_size_2](
+                                        data, pos,
+                                    )
+                                    pos += (group_instance_id_size_2 or 1)
                                 else:
-                                    group_instance_id_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_id_2 = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        group_instance_id_2, client_id_size_2,
+                                    ), pos = long_string(data, pos, group_instance_id_size_2, "B")
+                                if client_id_size_2 < 128:
+                                    client_id_2, client_host_size_2 = _read_string_B[client_id_size_2](
+                                        data, pos,
+                                    )
+                                    pos += client_id_size_2
                                 else:
-                                    client_id_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_host_2 = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        client_id_2, client_host_size_2,
+                                    ), pos = long_string(data, pos, client_id_size_2, "B")
+                                if client_host_size_2 < 128:
+                                    client_host_2, member_metadata_size_2 = _read_string_B[client_host_size_2](
+                                        data, pos,
+                                    )
+                                    pos += client_host_size_2
                                 else:
-                                    client_host_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        client_host_2, member_metadata_size_2,
+                                    ), pos = long_string(data, pos, client_host_size_2, "B")
                                 member_metadata_2: bytes
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if member_metadata_size_2 > 127:
+                                    member_metadata_size_2 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if member_metadata_size_2 > 16383:
+                                        member_metadata_size_2 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if member_metadata_size_2 > 2097151:
+                                            member_metadata_size_2, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if member_metadata_size_2 > 0:
+                                    end = pos + member_metadata_size_2 - 1
                                     member_metadata_2 = data[pos:end]
                                     pos = end
                                 else:
                                     refuse()
-                                size = data[pos]
+                                member_assignment_size_2 = data[pos]
                                 pos += 1
                                 member_assignment_2: bytes
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if member_assignment_size_2 > 127:
+                                    member_assignment_size_2 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if member_assignment_size_2 > 16383:
+                                        member_assignment_size_2 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if member_assignment_size_2 > 2097151:
+                                            member_assignment_size_2, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if member_assignment_size_2 > 0:
+                                    end = pos + member_assignment_size_2 - 1
                                     member_assignment_2 = data[pos:end]
                                     pos = end
                                 else:
                                     refuse()
-                                tags = data[pos]
+                                tags_4 = data[pos]
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
                                 pos += 1
                                 members_2.append(DescribedGroupMember(
-                                    member_id_2, group_instance_id_2, client_id_2, client_host_2,
-                                    member_metadata_2, member_assignment_2, unknown_4,
+                                    member_id_2.decode(),
+                                    group_instance_id_2.decode() if group_instance_id_size_2 else None,
+                                    client_id_2.decode(), client_host_2.decode(), member_metadata_2,
+                                    member_assignment_2, unknown_4,
                                 ))
-                        authorized_operations_2, tags = _read_iB(data, pos)
+                        authorized_operations_2, tags_5 = _read_iB(data, pos)
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags_5)
                             pos -= 5
                         pos += 5
                         groups_2.append(DescribedGroup(
-                            error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2,
-                            members_2, authorized_operations_2, unknown_5,
+                            error_code_2, None, group_id_2.decode(), group_state_2.decode(),
+                            protocol_type_2.decode(), protocol_data_2.decode(), members_2,
+                            authorized_operations_2, unknown_5,
                         ))
-                tags = data[pos]
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return DescribeGroupsResponse(throttle_time_ms_2, groups_2, unknown_6), pos + 1
+                message = DescribeGroupsResponse(throttle_time_ms_2, groups_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 4:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -395,58 +442,56 @@ class DescribeGroupsResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                size, = _read_i(data, pos)
+                groups_size_3, = _read_i(data, pos)
                 pos += 4
                 groups_3: list[DescribedGroup]
                 groups_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_3, size = _read_hh(data, pos)
-                    if size >= 0:
-                        end = pos + 4 + size
+                for _ in range(check_count(data, pos, groups_size_3)):
+                    error_code_3, group_id_size_3 = _read_hh(data, pos)
+                    if group_id_size_3 >= 0:
+                        end = pos + 4 + group_id_size_3
                         group_id_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    group_state_size_3, = _read_h(data, pos)
+                    if group_state_size_3 >= 0:
+                        end = pos + 2 + group_state_size_3
                         group_state_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    protocol_type_size_3, = _read_h(data, pos)
+                    if protocol_type_size_3 >= 0:
+                        end = pos + 2 + protocol_type_size_3
                         protocol_type_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    protocol_data_size_3, = _read_h(data, pos)
+                    if protocol_data_size_3 >= 0:
+                        end = pos + 2 + protocol_data_size_3
                         protocol_data_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    members_size_3, = _read_i(data, pos)
                     pos += 4
                     members_3: list[DescribedGroupMember]
                     members_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, members_size_3)):
+                        member_id_size_3, = _read_h(data, pos)
+                        if member_id_size_3 >= 0:
+                            end = pos + 2 + member_id_size_3
                             member_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         group_instance_id_3: str | None
                         if version >= 4:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
+                            group_instance_id_size_3, = _read_h(data, pos)
+                            if group_instance_id_size_3 >= 0:
+                                end = pos + 2 + group_instance_id_size_3
                                 group_instance_id_3 = data[pos + 2:end].decode()
                                 pos = end
                             else:
@@ -454,34 +499,34 @@ class DescribeGroupsResponse(Message, gc=False):
                                 pos += 2
                         else:
                             group_instance_id_3 = None
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        client_id_size_3, = _read_h(data, pos)
+                        if client_id_size_3 >= 0:
+                            end = pos + 2 + client_id_size_3
                             client_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        client_host_size_3, = _read_h(data, pos)
+                        if client_host_size_3 >= 0:
+                            end = pos + 2 + client_host_size_3
                             client_host_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        member_metadata_size_3, = _read_i(data, pos)
                         pos += 4
                         member_metadata_3: bytes
-                        if size >= 0:
-                            end = pos + size
+                        if member_metadata_size_3 >= 0:
+                            end = pos + member_metadata_size_3
                             member_metadata_3 = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        member_assignment_size_3, = _read_i(data, pos)
                         pos += 4
                         member_assignment_3: bytes
-                        if size >= 0:
-                            end = pos + size
+                        if member_assignment_size_3 >= 0:
+                            end = pos + member_assignment_size_3
                             member_assignment_3 = data[pos:end]
                             pos = end
                         else:
@@ -501,10 +546,21 @@ class DescribeGroupsResponse(Message, gc=False):
                         members_3, authorized_operations_3,
                     ))
                 if pos <= len(data):
-                    return DescribeGroupsResponse(throttle_time_ms_3, groups_3), pos
+                    message = DescribeGroupsResponse(throttle_time_ms_3, groups_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeGroupsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags,
+    refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
@@ -24,6 +24,7 @@ _read_i = struct.Struct(">i").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -64,79 +65,90 @@ class DescribeLogDirsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeLogDirsRequest:
         start = pos
         try:
             if 2 <= version <= 5:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[DescribableLogDirTopic] | None
-                if size == 0:
+                if topics_size == 0:
                     topics = None
                 else:
                     topics = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic = data[pos + 1:end].decode()
-                                pos = end
+                    if topics_size != 1:
+                        if not 0 < topics_size < 128:
+                            topics_size, pos = long_count(data, pos, topics_size)
+                        while topics_size > 1:
+                            topics_size -= 1
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic, partitions_size = _read_string_B[topic_size](data, pos + 1)
+                                pos += topic_size + 1
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (topic, partitions_size), pos = long_string(data, pos + 1, topic_size, "B")
                             partitions: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size == 1:
                                 partitions = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size < SHORT:
+                                partitions = _read_array_i[partitions_size](data, pos)
+                                pos += 4 * partitions_size - 4
                             else:
-                                partitions, pos = long_array(data, pos + 1, size, "i")
+                                partitions, pos = long_array(data, pos, partitions_size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topics.append(DescribableLogDirTopic(topic, partitions, unknown))
-                tags = data[pos]
+                            topics.append(DescribableLogDirTopic(topic.decode(), partitions, unknown))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return DescribeLogDirsRequest(topics, unknown_2), pos + 1
+                message = DescribeLogDirsRequest(topics, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                size, = _read_i(data, pos)
+                topics_size_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[DescribableLogDirTopic] | None
-                if size < 0:
+                if topics_size_2 < 0:
                     topics_2 = None
                 else:
                     topics_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, topics_size_2)):
+                        topic_size_2, = _read_h(data, pos)
+                        if topic_size_2 >= 0:
+                            end = pos + 2 + topic_size_2
                             topic_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partitions_size_2, = _read_i(data, pos)
                         pos += 4
                         partitions_2: tuple[int, ...]
-                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        partitions_2, pos = read_numbers(data, pos, partitions_size_2, "i")
                         topics_2.append(DescribableLogDirTopic(topic_2, partitions_2))
-                return DescribeLogDirsRequest(topics_2), pos
+                message = DescribeLogDirsRequest(topics_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -37,6 +38,8 @@ _write_iqqt = struct.Struct(">iqq?").pack
 _write_iqqtB = struct.Struct(">iqq?B").pack
 _write_qq = struct.Struct(">qq").pack
 _write_qqtB = struct.Struct(">qq?B").pack
+_read_string_B = string_readers("B")
+_read_rows_i_q_q_t = row_reader("i q q ?")
 
 
 class DescribeLogDirsPartition(Structure, gc=False):
@@ -134,54 +137,52 @@ class DescribeLogDirsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeLogDirsResponse:
         start = pos
         try:
             if version == 5:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, results_size = _read_ihB(data, pos)
                 pos += 7
                 results: list[DescribeLogDirsResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code_2, size = _read_hB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            log_dir = data[pos + 3:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        error_code_2, log_dir_size = _read_hB(data, pos)
+                        if log_dir_size < 128:
+                            log_dir, topics_size = _read_string_B[log_dir_size](data, pos + 3)
+                            pos += log_dir_size + 3
                         else:
-                            log_dir, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        pos += 1
+                            (log_dir, topics_size), pos = long_string(data, pos + 3, log_dir_size, "B")
                         topics: list[DescribeLogDirsTopic]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                                 partitions: list[DescribeLogDirsPartition]
                                 partitions = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if partitions_size != 1:
+                                    if not 0 < partitions_size < 128:
+                                        partitions_size, pos = long_count(data, pos, partitions_size)
+                                    if partitions_size > 4:
+                                        columns, partitions_size, pos = _read_rows_i_q_q_t(
+                                            data, pos, partitions_size,
+                                        )
+                                        partitions = list(map(DescribeLogDirsPartition, *columns))
+                                    while partitions_size > 1:
+                                        partitions_size -= 1
                                         partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(
                                             data, pos,
                                         )
@@ -194,28 +195,32 @@ class DescribeLogDirsResponse(Message, gc=False):
                                             partition_index, partition_size, offset_lag, is_future_key,
                                             unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
-                                topics.append(DescribeLogDirsTopic(name, partitions, unknown_2))
-                        total_bytes, usable_bytes, is_cordoned, tags = _read_qqtB(data, pos)
+                                topics.append(DescribeLogDirsTopic(name.decode(), partitions, unknown_2))
+                        total_bytes, usable_bytes, is_cordoned, tags_3 = _read_qqtB(data, pos)
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 18, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 18, tags_3)
                             pos -= 18
                         pos += 18
                         results.append(DescribeLogDirsResult(
-                            error_code_2, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3,
+                            error_code_2, log_dir.decode(), topics, total_bytes, usable_bytes, is_cordoned,
+                            unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DescribeLogDirsResponse(throttle_time_ms, error_code, results, unknown_4), pos + 1
+                message = DescribeLogDirsResponse(throttle_time_ms, error_code, results, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 2 <= version <= 4:
                 throttle_time_ms_2, = _read_i(data, pos)
                 pos += 4
@@ -225,70 +230,70 @@ class DescribeLogDirsResponse(Message, gc=False):
                     pos += 2
                 else:
                     error_code_3 = 0
-                size = data[pos]
+                results_size_2 = data[pos]
                 pos += 1
                 results_2: list[DescribeLogDirsResult]
                 results_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code_4, size = _read_hB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            log_dir_2 = data[pos + 3:end].decode()
-                            pos = end
+                if results_size_2 != 1:
+                    if not 0 < results_size_2 < 128:
+                        results_size_2, pos = long_count(data, pos, results_size_2)
+                    while results_size_2 > 1:
+                        results_size_2 -= 1
+                        error_code_4, log_dir_size_2 = _read_hB(data, pos)
+                        if log_dir_size_2 < 128:
+                            log_dir_2, topics_size_2 = _read_string_B[log_dir_size_2](data, pos + 3)
+                            pos += log_dir_size_2 + 3
                         else:
-                            log_dir_2, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        pos += 1
+                            (log_dir_2, topics_size_2), pos = long_string(data, pos + 3, log_dir_size_2, "B")
                         topics_2: list[DescribeLogDirsTopic]
                         topics_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size_2 != 1:
+                            if not 0 < topics_size_2 < 128:
+                                topics_size_2, pos = long_count(data, pos, topics_size_2)
+                            while topics_size_2 > 1:
+                                topics_size_2 -= 1
+                                name_size_2 = data[pos]
+                                if name_size_2 < 128:
+                                    name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                                    pos += name_size_2 + 1
                                 else:
-                                    name_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        name_2, partitions_size_2,
+                                    ), pos = long_string(data, pos + 1, name_size_2, "B")
                                 partitions_2: list[DescribeLogDirsPartition]
                                 partitions_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if partitions_size_2 != 1:
+                                    if not 0 < partitions_size_2 < 128:
+                                        partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                                    if partitions_size_2 > 4:
+                                        columns, partitions_size_2, pos = _read_rows_i_q_q_t(
+                                            data, pos, partitions_size_2,
+                                        )
+                                        partitions_2 = list(map(DescribeLogDirsPartition, *columns))
+                                    while partitions_size_2 > 1:
+                                        partitions_size_2 -= 1
                                         (
                                             partition_index_2, partition_size_2, offset_lag_2,
-                                            is_future_key_2, tags,
+                                            is_future_key_2, tags_5,
                                         ) = _read_iqqtB(data, pos)
                                         unknown_5: UnknownTags = ()
-                                        if tags:
-                                            unknown_5, pos = read_unknown_tags(data, pos + 22, tags)
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 22, tags_5)
                                             pos -= 22
                                         pos += 22
                                         partitions_2.append(DescribeLogDirsPartition(
                                             partition_index_2, partition_size_2, offset_lag_2,
                                             is_future_key_2, unknown_5,
                                         ))
-                                tags = data[pos]
+                                tags_6 = data[pos]
                                 unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                     pos -= 1
                                 pos += 1
-                                topics_2.append(DescribeLogDirsTopic(name_2, partitions_2, unknown_6))
+                                topics_2.append(DescribeLogDirsTopic(
+                                    name_2.decode(), partitions_2, unknown_6,
+                                ))
                         total_bytes_2: int
                         usable_bytes_2: int
                         if version >= 4:
@@ -297,57 +302,55 @@ class DescribeLogDirsResponse(Message, gc=False):
                         else:
                             total_bytes_2 = -1
                             usable_bytes_2 = -1
-                        tags = data[pos]
+                        tags_7 = data[pos]
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
                         results_2.append(DescribeLogDirsResult(
-                            error_code_4, log_dir_2, topics_2, total_bytes_2, usable_bytes_2, False,
+                            error_code_4, log_dir_2.decode(), topics_2, total_bytes_2, usable_bytes_2, False,
                             unknown_7,
                         ))
-                tags = data[pos]
+                tags_8 = data[pos]
                 unknown_8: UnknownTags = ()
-                if tags:
-                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_8:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                     pos -= 1
-                return DescribeLogDirsResponse(
-                    throttle_time_ms_2, error_code_3, results_2, unknown_8,
-                ), pos + 1
+                message = DescribeLogDirsResponse(throttle_time_ms_2, error_code_3, results_2, unknown_8)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, results_size_3 = _read_ii(data, pos)
                 pos += 8
                 results_3: list[DescribeLogDirsResult]
                 results_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_5, size = _read_hh(data, pos)
-                    if size >= 0:
-                        end = pos + 4 + size
+                for _ in range(check_count(data, pos, results_size_3)):
+                    error_code_5, log_dir_size_3 = _read_hh(data, pos)
+                    if log_dir_size_3 >= 0:
+                        end = pos + 4 + log_dir_size_3
                         log_dir_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    topics_size_3, = _read_i(data, pos)
                     pos += 4
                     topics_3: list[DescribeLogDirsTopic]
                     topics_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, topics_size_3)):
+                        name_size_3, = _read_h(data, pos)
+                        if name_size_3 >= 0:
+                            end = pos + 2 + name_size_3
                             name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partitions_size_3, = _read_i(data, pos)
                         pos += 4
                         partitions_3: list[DescribeLogDirsPartition]
                         partitions_3 = []
-                        rounds = range(check_count(data, pos, size))
-                        for _ in rounds:
+                        for _ in range(check_count(data, pos, partitions_size_3)):
                             partition_index_3, partition_size_3, offset_lag_3, is_future_key_3 = _read_iqqt(
                                 data, pos,
                             )
@@ -357,10 +360,21 @@ class DescribeLogDirsResponse(Message, gc=False):
                             ))
                         topics_3.append(DescribeLogDirsTopic(name_3, partitions_3))
                     results_3.append(DescribeLogDirsResult(error_code_5, log_dir_3, topics_3, -1, -1, False))
-                return DescribeLogDirsResponse(throttle_time_ms_3, 0, results_3), pos
+                message = DescribeLogDirsResponse(throttle_time_ms_3, 0, results_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,6 +25,9 @@ _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_qiiqiqB = struct.Struct(">qiiqiqB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_rows_q_i_i_q_i_q = row_reader("q i i q i q")
 
 
 class ProducerState(Structure, gc=False):
@@ -117,58 +123,58 @@ class DescribeProducersResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeProducersResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeProducersResponse:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TopicResponse]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[PartitionResponse]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, error_code, size = _read_ihB(data, pos)
-                                error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, error_code, error_message_size = _read_ihB(data, pos)
+                                if error_message_size < 128:
+                                    error_message, active_producers_size = _read_nullable_string_B[error_message_size](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size or 1) + 7
                                 else:
-                                    error_message, pos = long_string(data, pos + 7, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        error_message, active_producers_size,
+                                    ), pos = long_string(data, pos + 7, error_message_size, "B")
                                 active_producers: list[ProducerState]
                                 active_producers = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if active_producers_size != 1:
+                                    if not 0 < active_producers_size < 128:
+                                        active_producers_size, pos = long_count(
+                                            data, pos, active_producers_size,
+                                        )
+                                    if active_producers_size > 4:
+                                        columns, active_producers_size, pos = _read_rows_q_i_i_q_i_q(
+                                            data, pos, active_producers_size,
+                                        )
+                                        active_producers = list(map(ProducerState, *columns))
+                                    while active_producers_size > 1:
+                                        active_producers_size -= 1
                                         (
                                             producer_id, producer_epoch, last_sequence, last_timestamp,
                                             coordinator_epoch, current_txn_start_offset, tags,
@@ -182,31 +188,44 @@ class DescribeProducersResponse(Message, gc=False):
                                             producer_id, producer_epoch, last_sequence, last_timestamp,
                                             coordinator_epoch, current_txn_start_offset, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(PartitionResponse(
-                                    partition_index, error_code, error_message, active_producers, unknown_2,
+                                    partition_index, error_code,
+                                    error_message.decode() if error_message_size else None, active_producers,
+                                    unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicResponse(name, partitions, unknown_3))
-                tags = data[pos]
+                        topics.append(TopicResponse(name.decode(), partitions, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DescribeProducersResponse(throttle_time_ms, topics, unknown_4), pos + 1
+                message = DescribeProducersResponse(throttle_time_ms, topics, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeProducersResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

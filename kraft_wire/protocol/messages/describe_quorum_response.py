@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,13 +18,11 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_HB = struct.Struct(">HB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_i16sqqqB = struct.Struct(">i16sqqqB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihiiqB = struct.Struct(">ihiiqB").unpack_from
-_read_iiqB = struct.Struct(">iiqB").unpack_from
 _read_iq = struct.Struct(">iq").unpack_from
 _read_qq = struct.Struct(">qq").unpack_from
 _write_HB = struct.Struct(">HB").pack
@@ -38,6 +39,11 @@ _write_iiq = struct.Struct(">iiq").pack
 _write_iiqB = struct.Struct(">iiqB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_qq = struct.Struct(">qq").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_nullable_string_iiqB = nullable_string_readers("iiqB")
+_read_rows_i_16s_q_q_q = row_reader("i 16s q q q")
 
 
 class ReplicaState(Structure, gc=False):
@@ -191,69 +197,73 @@ class DescribeQuorumResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeQuorumResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeQuorumResponse:
         start = pos
         try:
             if version == 2:
-                error_code, size = _read_hB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 2 + size
-                    error_message = data[pos + 3:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 3
+                error_code, error_message_size = _read_hB(data, pos)
+                if error_message_size < 128:
+                    error_message, topics_size = _read_nullable_string_B[error_message_size](data, pos + 3)
+                    pos += (error_message_size or 1) + 3
                 else:
-                    error_message, pos = long_string(data, pos + 3, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, topics_size), pos = long_string(data, pos + 3, error_message_size, "B")
                 topics: list[TopicData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_name_size = data[pos]
+                        if topic_name_size < 128:
+                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
+                            pos += topic_name_size + 1
                         else:
-                            topic_name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name, partitions_size,
+                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, error_code_2, size = _read_ihB(data, pos)
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_2 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                                if error_message_size_2 < 128:
+                                    (
+                                        error_message_2, leader_id, leader_epoch, high_watermark,
+                                        current_voters_size,
+                                    ) = _read_nullable_string_iiqB[error_message_size_2](data, pos + 7)
+                                    pos += (error_message_size_2 or 1) + 23
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 7, size)
-                                leader_id, leader_epoch, high_watermark, size = _read_iiqB(data, pos)
-                                pos += 17
+                                    (
+                                        error_message_2, leader_id, leader_epoch, high_watermark,
+                                        current_voters_size,
+                                    ), pos = long_string(data, pos + 7, error_message_size_2, "iiqB")
                                 current_voters: list[ReplicaState]
                                 current_voters = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if current_voters_size != 1:
+                                    if not 0 < current_voters_size < 128:
+                                        current_voters_size, pos = long_count(data, pos, current_voters_size)
+                                    if current_voters_size > 4:
+                                        columns, current_voters_size, pos = _read_rows_i_16s_q_q_q(
+                                            data, pos, current_voters_size,
+                                        )
+                                        current_voters = [
+                                            ReplicaState(
+                                                replica_id, UUIDS[replica_directory_id], log_end_offset,
+                                                last_fetch_timestamp, last_caught_up_timestamp,
+                                            )
+                                            for (
+                                                replica_id, replica_directory_id, log_end_offset,
+                                                last_fetch_timestamp, last_caught_up_timestamp,
+                                            ) in zip(*columns)
+                                        ]
+                                    while current_voters_size > 1:
+                                        current_voters_size -= 1
                                         (
                                             replica_id, replica_directory_id, log_end_offset,
                                             last_fetch_timestamp, last_caught_up_timestamp, tags,
@@ -264,145 +274,154 @@ class DescribeQuorumResponse(Message, gc=False):
                                             pos -= 45
                                         pos += 45
                                         current_voters.append(ReplicaState(
-                                            replica_id, as_uuid(Uuid, replica_directory_id), log_end_offset,
+                                            replica_id, UUIDS[replica_directory_id], log_end_offset,
                                             last_fetch_timestamp, last_caught_up_timestamp, unknown,
                                         ))
-                                size = data[pos]
+                                observers_size = data[pos]
                                 pos += 1
                                 observers: list[ReplicaState]
                                 observers = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if observers_size != 1:
+                                    if not 0 < observers_size < 128:
+                                        observers_size, pos = long_count(data, pos, observers_size)
+                                    if observers_size > 4:
+                                        columns, observers_size, pos = _read_rows_i_16s_q_q_q(
+                                            data, pos, observers_size,
+                                        )
+                                        observers = [
+                                            ReplicaState(
+                                                replica_id, UUIDS[replica_directory_id], log_end_offset,
+                                                last_fetch_timestamp, last_caught_up_timestamp,
+                                            )
+                                            for (
+                                                replica_id, replica_directory_id, log_end_offset,
+                                                last_fetch_timestamp, last_caught_up_timestamp,
+                                            ) in zip(*columns)
+                                        ]
+                                    while observers_size > 1:
+                                        observers_size -= 1
                                         (
                                             replica_id_2, replica_directory_id_2, log_end_offset_2,
-                                            last_fetch_timestamp_2, last_caught_up_timestamp_2, tags,
+                                            last_fetch_timestamp_2, last_caught_up_timestamp_2, tags_2,
                                         ) = _read_i16sqqqB(data, pos)
                                         unknown_2: UnknownTags = ()
-                                        if tags:
-                                            unknown_2, pos = read_unknown_tags(data, pos + 45, tags)
+                                        if tags_2:
+                                            unknown_2, pos = read_unknown_tags(data, pos + 45, tags_2)
                                             pos -= 45
                                         pos += 45
                                         observers.append(ReplicaState(
-                                            replica_id_2, as_uuid(Uuid, replica_directory_id_2),
-                                            log_end_offset_2, last_fetch_timestamp_2,
-                                            last_caught_up_timestamp_2, unknown_2,
+                                            replica_id_2, UUIDS[replica_directory_id_2], log_end_offset_2,
+                                            last_fetch_timestamp_2, last_caught_up_timestamp_2, unknown_2,
                                         ))
-                                tags = data[pos]
+                                tags_3 = data[pos]
                                 unknown_3: UnknownTags = ()
-                                if tags:
-                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_3:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(PartitionData(
-                                    partition_index, error_code_2, error_message_2, leader_id, leader_epoch,
-                                    high_watermark, current_voters, observers, unknown_3,
+                                    partition_index, error_code_2,
+                                    error_message_2.decode() if error_message_size_2 else None, leader_id,
+                                    leader_epoch, high_watermark, current_voters, observers, unknown_3,
                                 ))
-                        tags = data[pos]
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(topic_name, partitions, unknown_4))
-                size = data[pos]
+                        topics.append(TopicData(topic_name.decode(), partitions, unknown_4))
+                nodes_size = data[pos]
                 pos += 1
                 nodes: list[Node]
                 nodes = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        node_id, size = _read_iB(data, pos)
+                if nodes_size != 1:
+                    if not 0 < nodes_size < 128:
+                        nodes_size, pos = long_count(data, pos, nodes_size)
+                    while nodes_size > 1:
+                        nodes_size -= 1
+                        node_id, listeners_size = _read_iB(data, pos)
                         pos += 5
                         listeners: list[Listener]
                         listeners = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if listeners_size != 1:
+                            if not 0 < listeners_size < 128:
+                                listeners_size, pos = long_count(data, pos, listeners_size)
+                            while listeners_size > 1:
+                                listeners_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, host_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                                if host_size < 128:
+                                    host, port, tags_5 = _read_string_HB[host_size](data, pos)
+                                    pos += host_size + 2
                                 else:
-                                    host, pos = long_string(data, pos + 1, size)
-                                port, tags = _read_HB(data, pos)
+                                    (host, port, tags_5), pos = long_string(data, pos, host_size, "HB")
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
-                                listeners.append(Listener(name, host, port, unknown_5))
-                        tags = data[pos]
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos, tags_5)
+                                listeners.append(Listener(name.decode(), host.decode(), port, unknown_5))
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
                         nodes.append(Node(node_id, listeners, unknown_6))
-                tags = data[pos]
+                tags_7 = data[pos]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                     pos -= 1
-                return DescribeQuorumResponse(error_code, error_message, topics, nodes, unknown_7), pos + 1
+                message = DescribeQuorumResponse(
+                    error_code, error_message.decode() if error_message_size else None, topics, nodes,
+                    unknown_7,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 1:
-                error_code_3, size = _read_hB(data, pos)
+                error_code_3, topics_size_2 = _read_hB(data, pos)
                 pos += 3
                 topics_2: list[TopicData]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_name_size_2 = data[pos]
+                        if topic_name_size_2 < 128:
+                            topic_name_2, partitions_size_2 = _read_string_B[topic_name_size_2](data, pos + 1)
+                            pos += topic_name_size_2 + 1
                         else:
-                            topic_name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                topic_name_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 1, topic_name_size_2, "B")
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
                                 (
                                     partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
-                                    high_watermark_2, size,
+                                    high_watermark_2, current_voters_size_2,
                                 ) = _read_ihiiqB(data, pos)
                                 pos += 23
                                 current_voters_2: list[ReplicaState]
                                 current_voters_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if current_voters_size_2 != 1:
+                                    if not 0 < current_voters_size_2 < 128:
+                                        current_voters_size_2, pos = long_count(
+                                            data, pos, current_voters_size_2,
+                                        )
+                                    while current_voters_size_2 > 1:
+                                        current_voters_size_2 -= 1
                                         replica_id_3, log_end_offset_3 = _read_iq(data, pos)
                                         pos += 12
                                         last_fetch_timestamp_3: int
@@ -415,26 +434,25 @@ class DescribeQuorumResponse(Message, gc=False):
                                         else:
                                             last_fetch_timestamp_3 = -1
                                             last_caught_up_timestamp_3 = -1
-                                        tags = data[pos]
+                                        tags_8 = data[pos]
                                         unknown_8: UnknownTags = ()
-                                        if tags:
-                                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_8:
+                                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                                             pos -= 1
                                         pos += 1
                                         current_voters_2.append(ReplicaState(
                                             replica_id_3, Uuid.ZERO, log_end_offset_3, last_fetch_timestamp_3,
                                             last_caught_up_timestamp_3, unknown_8,
                                         ))
-                                size = data[pos]
+                                observers_size_2 = data[pos]
                                 pos += 1
                                 observers_2: list[ReplicaState]
                                 observers_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if observers_size_2 != 1:
+                                    if not 0 < observers_size_2 < 128:
+                                        observers_size_2, pos = long_count(data, pos, observers_size_2)
+                                    while observers_size_2 > 1:
+                                        observers_size_2 -= 1
                                         replica_id_4, log_end_offset_4 = _read_iq(data, pos)
                                         pos += 12
                                         last_fetch_timestamp_4: int
@@ -447,42 +465,53 @@ class DescribeQuorumResponse(Message, gc=False):
                                         else:
                                             last_fetch_timestamp_4 = -1
                                             last_caught_up_timestamp_4 = -1
-                                        tags = data[pos]
+                                        tags_9 = data[pos]
                                         unknown_9: UnknownTags = ()
-                                        if tags:
-                                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_9:
+                                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags_9)
                                             pos -= 1
                                         pos += 1
                                         observers_2.append(ReplicaState(
                                             replica_id_4, Uuid.ZERO, log_end_offset_4, last_fetch_timestamp_4,
                                             last_caught_up_timestamp_4, unknown_9,
                                         ))
-                                tags = data[pos]
+                                tags_10 = data[pos]
                                 unknown_10: UnknownTags = ()
-                                if tags:
-                                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_10:
+                                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                                     pos -= 1
                                 pos += 1
                                 partitions_2.append(PartitionData(
                                     partition_index_2, error_code_4, '', leader_id_2, leader_epoch_2,
                                     high_watermark_2, current_voters_2, observers_2, unknown_10,
                                 ))
-                        tags = data[pos]
+                        tags_11 = data[pos]
                         unknown_11: UnknownTags = ()
-                        if tags:
-                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_11:
+                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags_11)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicData(topic_name_2, partitions_2, unknown_11))
-                tags = data[pos]
+                        topics_2.append(TopicData(topic_name_2.decode(), partitions_2, unknown_11))
+                tags_12 = data[pos]
                 unknown_12: UnknownTags = ()
-                if tags:
-                    unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_12:
+                    unknown_12, pos = read_unknown_tags(data, pos + 1, tags_12)
                     pos -= 1
-                return DescribeQuorumResponse(error_code_3, '', topics_2, [], unknown_12), pos + 1
+                message = DescribeQuorumResponse(error_code_3, '', topics_2, [], unknown_12)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeQuorumResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

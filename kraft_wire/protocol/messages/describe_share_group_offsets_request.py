@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,6 +16,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -75,57 +76,55 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeShareGroupOffsetsRequest:
         start = pos
         try:
             if 0 <= version <= 1:
-                size = data[pos]
+                groups_size = data[pos]
                 pos += 1
                 groups: list[DescribeShareGroupOffsetsRequestGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        group_id_size = data[pos]
+                        if group_id_size < 128:
+                            group_id, topics_size = _read_string_B[group_id_size](data, pos + 1)
+                            pos += group_id_size + 1
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (group_id, topics_size), pos = long_string(data, pos + 1, group_id_size, "B")
                         topics: list[DescribeShareGroupOffsetsRequestTopic] | None
-                        if size == 0:
+                        if topics_size == 0:
                             topics = None
                         else:
                             topics = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        topic_name = data[pos + 1:end].decode()
-                                        pos = end
+                            if topics_size != 1:
+                                if not 0 < topics_size < 128:
+                                    topics_size, pos = long_count(data, pos, topics_size)
+                                while topics_size > 1:
+                                    topics_size -= 1
+                                    topic_name_size = data[pos]
+                                    if topic_name_size < 128:
+                                        topic_name, partitions_size = _read_string_B[topic_name_size](
+                                            data, pos + 1,
+                                        )
+                                        pos += topic_name_size + 1
                                     else:
-                                        topic_name, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
+                                        (
+                                            topic_name, partitions_size,
+                                        ), pos = long_string(data, pos + 1, topic_name_size, "B")
                                     partitions: tuple[int, ...]
-                                    if size == 1:
+                                    if partitions_size == 1:
                                         partitions = ()
-                                        pos += 1
-                                    elif 0 < size < SHORT:
-                                        partitions = _read_array_i[size](data, pos + 1)
-                                        pos += 4 * size - 3
+                                    elif 0 < partitions_size < SHORT:
+                                        partitions = _read_array_i[partitions_size](data, pos)
+                                        pos += 4 * partitions_size - 4
                                     else:
-                                        partitions, pos = long_array(data, pos + 1, size, "i")
+                                        partitions, pos = long_array(data, pos, partitions_size, "i")
                                     tags = data[pos]
                                     unknown: UnknownTags = ()
                                     if tags:
@@ -133,24 +132,37 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
                                         pos -= 1
                                     pos += 1
                                     topics.append(DescribeShareGroupOffsetsRequestTopic(
-                                        topic_name, partitions, unknown,
+                                        topic_name.decode(), partitions, unknown,
                                     ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        groups.append(DescribeShareGroupOffsetsRequestGroup(group_id, topics, unknown_2))
-                tags = data[pos]
+                        groups.append(DescribeShareGroupOffsetsRequestGroup(
+                            group_id.decode(), topics, unknown_2,
+                        ))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DescribeShareGroupOffsetsRequest(groups, unknown_3), pos + 1
+                message = DescribeShareGroupOffsetsRequest(groups, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

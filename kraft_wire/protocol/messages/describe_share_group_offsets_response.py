@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16sB = struct.Struct(">16sB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iqihB = struct.Struct(">iqihB").unpack_from
@@ -30,6 +31,9 @@ _write_iqih = struct.Struct(">iqih").pack
 _write_iqihB = struct.Struct(">iqihB").pack
 _write_iqiqh = struct.Struct(">iqiqh").pack
 _write_iqiqhB = struct.Struct(">iqiqhB").pack
+_read_string_16sB = string_readers("16sB")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class DescribeShareGroupOffsetsResponsePartition(Structure, gc=False):
@@ -131,221 +135,218 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeShareGroupOffsetsResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, groups_size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribeShareGroupOffsetsResponseGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        group_id_size = data[pos]
+                        if group_id_size < 128:
+                            group_id, topics_size = _read_string_B[group_id_size](data, pos + 1)
+                            pos += group_id_size + 1
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (group_id, topics_size), pos = long_string(data, pos + 1, group_id_size, "B")
                         topics: list[DescribeShareGroupOffsetsResponseTopic]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    topic_name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                topic_name_size = data[pos]
+                                if topic_name_size < 128:
+                                    topic_name, topic_id, partitions_size = _read_string_16sB[topic_name_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += topic_name_size + 17
                                 else:
-                                    topic_name, pos = long_string(data, pos + 1, size)
-                                topic_id, size = _read_16sB(data, pos)
-                                pos += 17
+                                    (
+                                        topic_name, topic_id, partitions_size,
+                                    ), pos = long_string(data, pos + 1, topic_name_size, "16sB")
                                 partitions: list[DescribeShareGroupOffsetsResponsePartition]
                                 partitions = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        partition_index, start_offset, leader_epoch, lag, error_code, size = _read_iqiqhB(
-                                            data, pos,
-                                        )
-                                        error_message: str | None
-                                        if 0 < size < 128:
-                                            end = pos + 26 + size
-                                            error_message = data[pos + 27:end].decode()
-                                            pos = end
-                                        elif size == 0:
-                                            error_message = None
-                                            pos += 27
+                                if partitions_size != 1:
+                                    if not 0 < partitions_size < 128:
+                                        partitions_size, pos = long_count(data, pos, partitions_size)
+                                    while partitions_size > 1:
+                                        partitions_size -= 1
+                                        (
+                                            partition_index, start_offset, leader_epoch, lag, error_code,
+                                            error_message_size,
+                                        ) = _read_iqiqhB(data, pos)
+                                        if error_message_size < 128:
+                                            error_message, tags = _read_nullable_string_B[error_message_size](
+                                                data, pos + 27,
+                                            )
+                                            pos += (error_message_size or 1) + 27
                                         else:
-                                            error_message, pos = long_string(data, pos + 27, size)
-                                        tags = data[pos]
+                                            (
+                                                error_message, tags,
+                                            ), pos = long_string(data, pos + 27, error_message_size, "B")
                                         unknown: UnknownTags = ()
                                         if tags:
-                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
+                                            unknown, pos = read_unknown_tags(data, pos, tags)
                                         partitions.append(DescribeShareGroupOffsetsResponsePartition(
                                             partition_index, start_offset, leader_epoch, lag, error_code,
-                                            error_message, unknown,
+                                            error_message.decode() if error_message_size else None, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 topics.append(DescribeShareGroupOffsetsResponseTopic(
-                                    topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
+                                    topic_name.decode(), UUIDS[topic_id], partitions, unknown_2,
                                 ))
-                        error_code_2, size = _read_hB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message_2 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 3
+                        error_code_2, error_message_size_2 = _read_hB(data, pos)
+                        if error_message_size_2 < 128:
+                            error_message_2, tags_3 = _read_nullable_string_B[error_message_size_2](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size_2 or 1) + 3
                         else:
-                            error_message_2, pos = long_string(data, pos + 3, size)
-                        tags = data[pos]
+                            (
+                                error_message_2, tags_3,
+                            ), pos = long_string(data, pos + 3, error_message_size_2, "B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
                         groups.append(DescribeShareGroupOffsetsResponseGroup(
-                            group_id, topics, error_code_2, error_message_2, unknown_3,
+                            group_id.decode(), topics, error_code_2,
+                            error_message_2.decode() if error_message_size_2 else None, unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DescribeShareGroupOffsetsResponse(throttle_time_ms, groups, unknown_4), pos + 1
+                message = DescribeShareGroupOffsetsResponse(throttle_time_ms, groups, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, groups_size_2 = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribeShareGroupOffsetsResponseGroup]
                 groups_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size_2 != 1:
+                    if not 0 < groups_size_2 < 128:
+                        groups_size_2, pos = long_count(data, pos, groups_size_2)
+                    while groups_size_2 > 1:
+                        groups_size_2 -= 1
+                        group_id_size_2 = data[pos]
+                        if group_id_size_2 < 128:
+                            group_id_2, topics_size_2 = _read_string_B[group_id_size_2](data, pos + 1)
+                            pos += group_id_size_2 + 1
                         else:
-                            group_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                group_id_2, topics_size_2,
+                            ), pos = long_string(data, pos + 1, group_id_size_2, "B")
                         topics_2: list[DescribeShareGroupOffsetsResponseTopic]
                         topics_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    topic_name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size_2 != 1:
+                            if not 0 < topics_size_2 < 128:
+                                topics_size_2, pos = long_count(data, pos, topics_size_2)
+                            while topics_size_2 > 1:
+                                topics_size_2 -= 1
+                                topic_name_size_2 = data[pos]
+                                if topic_name_size_2 < 128:
+                                    topic_name_2, topic_id_2, partitions_size_2 = _read_string_16sB[topic_name_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += topic_name_size_2 + 17
                                 else:
-                                    topic_name_2, pos = long_string(data, pos + 1, size)
-                                topic_id_2, size = _read_16sB(data, pos)
-                                pos += 17
+                                    (
+                                        topic_name_2, topic_id_2, partitions_size_2,
+                                    ), pos = long_string(data, pos + 1, topic_name_size_2, "16sB")
                                 partitions_2: list[DescribeShareGroupOffsetsResponsePartition]
                                 partitions_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if partitions_size_2 != 1:
+                                    if not 0 < partitions_size_2 < 128:
+                                        partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                                    while partitions_size_2 > 1:
+                                        partitions_size_2 -= 1
                                         (
                                             partition_index_2, start_offset_2, leader_epoch_2, error_code_3,
-                                            size,
+                                            error_message_size_3,
                                         ) = _read_iqihB(data, pos)
-                                        error_message_3: str | None
-                                        if 0 < size < 128:
-                                            end = pos + 18 + size
-                                            error_message_3 = data[pos + 19:end].decode()
-                                            pos = end
-                                        elif size == 0:
-                                            error_message_3 = None
-                                            pos += 19
+                                        if error_message_size_3 < 128:
+                                            error_message_3, tags_5 = _read_nullable_string_B[error_message_size_3](
+                                                data, pos + 19,
+                                            )
+                                            pos += (error_message_size_3 or 1) + 19
                                         else:
-                                            error_message_3, pos = long_string(data, pos + 19, size)
-                                        tags = data[pos]
+                                            (
+                                                error_message_3, tags_5,
+                                            ), pos = long_string(data, pos + 19, error_message_size_3, "B")
                                         unknown_5: UnknownTags = ()
-                                        if tags:
-                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos, tags_5)
                                         partitions_2.append(DescribeShareGroupOffsetsResponsePartition(
                                             partition_index_2, start_offset_2, leader_epoch_2, -1,
-                                            error_code_3, error_message_3, unknown_5,
+                                            error_code_3,
+                                            error_message_3.decode() if error_message_size_3 else None,
+                                            unknown_5,
                                         ))
-                                tags = data[pos]
+                                tags_6 = data[pos]
                                 unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                     pos -= 1
                                 pos += 1
                                 topics_2.append(DescribeShareGroupOffsetsResponseTopic(
-                                    topic_name_2, as_uuid(Uuid, topic_id_2), partitions_2, unknown_6,
+                                    topic_name_2.decode(), UUIDS[topic_id_2], partitions_2, unknown_6,
                                 ))
-                        error_code_4, size = _read_hB(data, pos)
-                        error_message_4: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message_4 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_4 = None
-                            pos += 3
+                        error_code_4, error_message_size_4 = _read_hB(data, pos)
+                        if error_message_size_4 < 128:
+                            error_message_4, tags_7 = _read_nullable_string_B[error_message_size_4](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size_4 or 1) + 3
                         else:
-                            error_message_4, pos = long_string(data, pos + 3, size)
-                        tags = data[pos]
+                            (
+                                error_message_4, tags_7,
+                            ), pos = long_string(data, pos + 3, error_message_size_4, "B")
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos, tags_7)
                         groups_2.append(DescribeShareGroupOffsetsResponseGroup(
-                            group_id_2, topics_2, error_code_4, error_message_4, unknown_7,
+                            group_id_2.decode(), topics_2, error_code_4,
+                            error_message_4.decode() if error_message_size_4 else None, unknown_7,
                         ))
-                tags = data[pos]
+                tags_8 = data[pos]
                 unknown_8: UnknownTags = ()
-                if tags:
-                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_8:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                     pos -= 1
-                return DescribeShareGroupOffsetsResponse(throttle_time_ms_2, groups_2, unknown_8), pos + 1
+                message = DescribeShareGroupOffsetsResponse(throttle_time_ms_2, groups_2, unknown_8)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

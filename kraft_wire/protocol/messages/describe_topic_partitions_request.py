@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,6 +19,8 @@ _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_B = string_readers("B")
+_read_string_iB = string_readers("iB")
 
 
 class TopicRequest(Structure, gc=False):
@@ -74,65 +76,69 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeTopicPartitionsRequest:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[TopicRequest]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, tags = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (name, tags), pos = long_string(data, pos + 1, name_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics.append(TopicRequest(name, unknown))
-                response_partition_limit, size = _read_iB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        topics.append(TopicRequest(name.decode(), unknown))
+                response_partition_limit, cursor_size = _read_iB(data, pos)
                 pos += 5
                 cursor: Cursor | None
-                if size > 127:
+                if cursor_size > 127:
                     cursor = None
                 else:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
+                    topic_name_size = data[pos]
+                    if topic_name_size < 128:
+                        topic_name, partition_index, tags_2 = _read_string_iB[topic_name_size](data, pos + 1)
+                        pos += topic_name_size + 5
                     else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    partition_index, tags = _read_iB(data, pos)
+                        (
+                            topic_name, partition_index, tags_2,
+                        ), pos = long_string(data, pos + 1, topic_name_size, "iB")
                     unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    cursor = Cursor(topic_name, partition_index, unknown_2)
-                tags = data[pos]
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                    cursor = Cursor(topic_name.decode(), partition_index, unknown_2)
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DescribeTopicPartitionsRequest(
-                    topics, response_partition_limit, cursor, unknown_3,
-                ), pos + 1
+                message = DescribeTopicPartitionsRequest(topics, response_partition_limit, cursor, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
+    read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +18,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16stB = struct.Struct(">16s?B").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_hiiiB = struct.Struct(">hiiiB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
@@ -31,6 +31,8 @@ _write_hiii = struct.Struct(">hiii").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
+_read_nullable_string_16stB = nullable_string_readers("16s?B")
+_read_string_iB = string_readers("iB")
 _write_array_i = array_writers("i")
 
 
@@ -153,101 +155,102 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeTopicPartitionsResponse:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[DescribeTopicPartitionsResponseTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        name: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            name = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            name = None
-                            pos += 3
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        error_code, name_size = _read_hB(data, pos)
+                        if name_size < 128:
+                            name, topic_id, is_internal, partitions_size = _read_nullable_string_16stB[name_size](
+                                data, pos + 3,
+                            )
+                            pos += (name_size or 1) + 20
                         else:
-                            name, pos = long_string(data, pos + 3, size)
-                        topic_id, is_internal, size = _read_16stB(data, pos)
-                        pos += 18
+                            (
+                                name, topic_id, is_internal, partitions_size,
+                            ), pos = long_string(data, pos + 3, name_size, "16s?B")
                         partitions: list[DescribeTopicPartitionsResponsePartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                error_code_2, partition_index, leader_id, leader_epoch, replica_nodes_size = _read_hiiiB(
                                     data, pos,
                                 )
                                 replica_nodes: tuple[int, ...]
-                                if size == 1:
+                                if replica_nodes_size == 1:
                                     replica_nodes = ()
                                     pos += 15
-                                elif 0 < size < SHORT:
-                                    replica_nodes = _read_array_i[size](data, pos + 15)
-                                    pos += 4 * size + 11
+                                elif 0 < replica_nodes_size < SHORT:
+                                    replica_nodes = _read_array_i[replica_nodes_size](data, pos + 15)
+                                    pos += 4 * replica_nodes_size + 11
                                 else:
-                                    replica_nodes, pos = long_array(data, pos + 15, size, "i")
-                                size = data[pos]
+                                    replica_nodes, pos = long_array(data, pos + 15, replica_nodes_size, "i")
+                                isr_nodes_size = data[pos]
                                 isr_nodes: tuple[int, ...]
-                                if size == 1:
+                                if isr_nodes_size == 1:
                                     isr_nodes = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    isr_nodes = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < isr_nodes_size < SHORT:
+                                    isr_nodes = _read_array_i[isr_nodes_size](data, pos + 1)
+                                    pos += 4 * isr_nodes_size - 3
                                 else:
-                                    isr_nodes, pos = long_array(data, pos + 1, size, "i")
-                                size = data[pos]
+                                    isr_nodes, pos = long_array(data, pos + 1, isr_nodes_size, "i")
+                                eligible_leader_replicas_size = data[pos]
                                 pos += 1
                                 eligible_leader_replicas: tuple[int, ...] | None
-                                if size == 0:
+                                if eligible_leader_replicas_size == 0:
                                     eligible_leader_replicas = None
                                 else:
-                                    if size == 1:
+                                    if eligible_leader_replicas_size == 1:
                                         eligible_leader_replicas = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        eligible_leader_replicas = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                                    elif 0 < eligible_leader_replicas_size < SHORT:
+                                        eligible_leader_replicas = _read_array_i[eligible_leader_replicas_size](
+                                            data, pos,
+                                        )
+                                        pos += 4 * eligible_leader_replicas_size - 4
                                     else:
-                                        eligible_leader_replicas, pos = long_array(data, pos, size, "i")
-                                size = data[pos]
+                                        eligible_leader_replicas, pos = long_array(
+                                            data, pos, eligible_leader_replicas_size, "i",
+                                        )
+                                last_known_elr_size = data[pos]
                                 pos += 1
                                 last_known_elr: tuple[int, ...] | None
-                                if size == 0:
+                                if last_known_elr_size == 0:
                                     last_known_elr = None
                                 else:
-                                    if size == 1:
+                                    if last_known_elr_size == 1:
                                         last_known_elr = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        last_known_elr = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                                    elif 0 < last_known_elr_size < SHORT:
+                                        last_known_elr = _read_array_i[last_known_elr_size](data, pos)
+                                        pos += 4 * last_known_elr_size - 4
                                     else:
-                                        last_known_elr, pos = long_array(data, pos, size, "i")
-                                size = data[pos]
+                                        last_known_elr, pos = long_array(data, pos, last_known_elr_size, "i")
+                                offline_replicas_size = data[pos]
                                 offline_replicas: tuple[int, ...]
-                                if size == 1:
+                                if offline_replicas_size == 1:
                                     offline_replicas = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    offline_replicas = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < offline_replicas_size < SHORT:
+                                    offline_replicas = _read_array_i[offline_replicas_size](data, pos + 1)
+                                    pos += 4 * offline_replicas_size - 3
                                 else:
-                                    offline_replicas, pos = long_array(data, pos + 1, size, "i")
+                                    offline_replicas, pos = long_array(
+                                        data, pos + 1, offline_replicas_size, "i",
+                                    )
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -259,47 +262,56 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                                     isr_nodes, eligible_leader_replicas, last_known_elr, offline_replicas,
                                     unknown,
                                 ))
-                        topic_authorized_operations, tags = _read_iB(data, pos)
+                        topic_authorized_operations, tags_2 = _read_iB(data, pos)
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                             pos -= 5
                         pos += 5
                         topics.append(DescribeTopicPartitionsResponseTopic(
-                            error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
-                            topic_authorized_operations, unknown_2,
+                            error_code, name.decode() if name_size else None, UUIDS[topic_id], is_internal,
+                            partitions, topic_authorized_operations, unknown_2,
                         ))
-                size = data[pos]
+                next_cursor_size = data[pos]
                 pos += 1
                 next_cursor: Cursor | None
-                if size > 127:
+                if next_cursor_size > 127:
                     next_cursor = None
                 else:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
+                    topic_name_size = data[pos]
+                    if topic_name_size < 128:
+                        topic_name, partition_index_2, tags_3 = _read_string_iB[topic_name_size](
+                            data, pos + 1,
+                        )
+                        pos += topic_name_size + 5
                     else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    partition_index_2, tags = _read_iB(data, pos)
+                        (
+                            topic_name, partition_index_2, tags_3,
+                        ), pos = long_string(data, pos + 1, topic_name_size, "iB")
                     unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    next_cursor = Cursor(topic_name, partition_index_2, unknown_3)
-                tags = data[pos]
+                    if tags_3:
+                        unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                    next_cursor = Cursor(topic_name.decode(), partition_index_2, unknown_3)
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return DescribeTopicPartitionsResponse(
-                    throttle_time_ms, topics, next_cursor, unknown_4,
-                ), pos + 1
+                message = DescribeTopicPartitionsResponse(throttle_time_ms, topics, next_cursor, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

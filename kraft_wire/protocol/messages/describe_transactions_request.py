@@ -34,13 +34,13 @@ class DescribeTransactionsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DescribeTransactionsRequest:
         try:
             if version == 0:
-                size = data[0]
+                transactional_ids_size = data[0]
                 pos = 1
                 transactional_ids: tuple[str, ...]
-                if size == 1:
+                if transactional_ids_size == 1:
                     transactional_ids = ()
                 else:
-                    transactional_ids, pos = read_compact_strings(data, pos, size)
+                    transactional_ids, pos = read_compact_strings(data, pos, transactional_ids_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -56,13 +56,13 @@ class DescribeTransactionsRequest(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                transactional_ids_size = data[pos]
                 pos += 1
                 transactional_ids: tuple[str, ...]
-                if size == 1:
+                if transactional_ids_size == 1:
                     transactional_ids = ()
                 else:
-                    transactional_ids, pos = read_compact_strings(data, pos, size)
+                    transactional_ids, pos = read_compact_strings(data, pos, transactional_ids_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,7 +18,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_iqqhB = struct.Struct(">iqqhB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -26,6 +25,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_iqqh = struct.Struct(">iqqh").pack
 _write_iqqhB = struct.Struct(">iqqhB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_string_iqqhB = string_readers("iqqhB")
 _write_array_i = array_writers("i")
 
 
@@ -103,90 +104,103 @@ class DescribeTransactionsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTransactionsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeTransactionsResponse:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, transaction_states_size = _read_iB(data, pos)
                 pos += 5
                 transaction_states: list[TransactionState]
                 transaction_states = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            transactional_id = data[pos + 3:end].decode()
-                            pos = end
+                if transaction_states_size != 1:
+                    if not 0 < transaction_states_size < 128:
+                        transaction_states_size, pos = long_count(data, pos, transaction_states_size)
+                    while transaction_states_size > 1:
+                        transaction_states_size -= 1
+                        error_code, transactional_id_size = _read_hB(data, pos)
+                        if transactional_id_size < 128:
+                            transactional_id, transaction_state_size = _read_string_B[transactional_id_size](
+                                data, pos + 3,
+                            )
+                            pos += transactional_id_size + 3
                         else:
-                            transactional_id, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            transaction_state = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                transactional_id, transaction_state_size,
+                            ), pos = long_string(data, pos + 3, transactional_id_size, "B")
+                        if transaction_state_size < 128:
+                            (
+                                transaction_state, transaction_timeout_ms, transaction_start_time_ms,
+                                producer_id, producer_epoch, topics_size,
+                            ) = _read_string_iqqhB[transaction_state_size](data, pos)
+                            pos += transaction_state_size + 22
                         else:
-                            transaction_state, pos = long_string(data, pos + 1, size)
-                        (
-                            transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch,
-                            size,
-                        ) = _read_iqqhB(data, pos)
-                        pos += 23
+                            (
+                                transaction_state, transaction_timeout_ms, transaction_start_time_ms,
+                                producer_id, producer_epoch, topics_size,
+                            ), pos = long_string(data, pos, transaction_state_size, "iqqhB")
                         topics: list[TopicData]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    topic = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                topic_size = data[pos]
+                                if topic_size < 128:
+                                    topic, partitions_size = _read_string_B[topic_size](data, pos + 1)
+                                    pos += topic_size + 1
                                 else:
-                                    topic, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
+                                    (
+                                        topic, partitions_size,
+                                    ), pos = long_string(data, pos + 1, topic_size, "B")
                                 partitions: tuple[int, ...]
-                                if size == 1:
+                                if partitions_size == 1:
                                     partitions = ()
-                                    pos += 1
-                                elif 0 < size < SHORT:
-                                    partitions = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < partitions_size < SHORT:
+                                    partitions = _read_array_i[partitions_size](data, pos)
+                                    pos += 4 * partitions_size - 4
                                 else:
-                                    partitions, pos = long_array(data, pos + 1, size, "i")
+                                    partitions, pos = long_array(data, pos, partitions_size, "i")
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
                                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                topics.append(TopicData(topic, partitions, unknown))
-                        tags = data[pos]
+                                topics.append(TopicData(topic.decode(), partitions, unknown))
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         transaction_states.append(TransactionState(
-                            error_code, transactional_id, transaction_state, transaction_timeout_ms,
-                            transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_2,
+                            error_code, transactional_id.decode(), transaction_state.decode(),
+                            transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch,
+                            topics, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DescribeTransactionsResponse(throttle_time_ms, transaction_states, unknown_3), pos + 1
+                message = DescribeTransactionsResponse(throttle_time_ms, transaction_states, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTransactionsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,13 +18,15 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_biB = struct.Struct(">biB").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_biB = struct.Struct(">biB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_hB = string_readers("hB")
+_read_rows_b_i = row_reader("b i")
 
 
 class CredentialInfo(Structure, gc=False):
@@ -95,61 +100,56 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[DescribeUserScramCredentialsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> DescribeUserScramCredentialsResponse:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, results_size = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, results_size), pos = long_string(data, pos + 7, error_message_size, "B")
                 results: list[DescribeUserScramCredentialsResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            user = data[pos + 1:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        user_size = data[pos]
+                        if user_size < 128:
+                            user, error_code_2, error_message_size_2 = _read_string_hB[user_size](
+                                data, pos + 1,
+                            )
+                            pos += user_size + 3
                         else:
-                            user, pos = long_string(data, pos + 1, size)
-                        error_code_2, size = _read_hB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message_2 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 3
+                            (
+                                user, error_code_2, error_message_size_2,
+                            ), pos = long_string(data, pos + 1, user_size, "hB")
+                        if error_message_size_2 < 128:
+                            error_message_2, credential_infos_size = _read_nullable_string_B[error_message_size_2](
+                                data, pos,
+                            )
+                            pos += (error_message_size_2 or 1)
                         else:
-                            error_message_2, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                error_message_2, credential_infos_size,
+                            ), pos = long_string(data, pos, error_message_size_2, "B")
                         credential_infos: list[CredentialInfo]
                         credential_infos = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if credential_infos_size != 1:
+                            if not 0 < credential_infos_size < 128:
+                                credential_infos_size, pos = long_count(data, pos, credential_infos_size)
+                            if credential_infos_size > 4:
+                                columns, credential_infos_size, pos = _read_rows_b_i(
+                                    data, pos, credential_infos_size,
+                                )
+                                credential_infos = list(map(CredentialInfo, *columns))
+                            while credential_infos_size > 1:
+                                credential_infos_size -= 1
                                 mechanism, iterations, tags = _read_biB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -157,26 +157,42 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                                     pos -= 6
                                 pos += 6
                                 credential_infos.append(CredentialInfo(mechanism, iterations, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         results.append(DescribeUserScramCredentialsResult(
-                            user, error_code_2, error_message_2, credential_infos, unknown_2,
+                            user.decode(), error_code_2,
+                            error_message_2.decode() if error_message_size_2 else None, credential_infos,
+                            unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return DescribeUserScramCredentialsResponse(
-                    throttle_time_ms, error_code, error_message, results, unknown_3,
-                ), pos + 1
+                message = DescribeUserScramCredentialsResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    results, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[DescribeUserScramCredentialsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

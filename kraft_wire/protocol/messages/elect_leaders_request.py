@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags,
+    refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
@@ -31,6 +31,7 @@ _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -77,104 +78,117 @@ class ElectLeadersRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ElectLeadersRequest:
         start = pos
         try:
             if version == 2:
-                election_type, size = _read_bB(data, pos)
+                election_type, topic_partitions_size = _read_bB(data, pos)
                 pos += 2
                 topic_partitions: list[TopicPartitions] | None
-                if size == 0:
+                if topic_partitions_size == 0:
                     topic_partitions = None
                 else:
                     topic_partitions = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic = data[pos + 1:end].decode()
-                                pos = end
+                    if topic_partitions_size != 1:
+                        if not 0 < topic_partitions_size < 128:
+                            topic_partitions_size, pos = long_count(data, pos, topic_partitions_size)
+                        while topic_partitions_size > 1:
+                            topic_partitions_size -= 1
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic, partitions_size = _read_string_B[topic_size](data, pos + 1)
+                                pos += topic_size + 1
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (topic, partitions_size), pos = long_string(data, pos + 1, topic_size, "B")
                             partitions: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size == 1:
                                 partitions = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size < SHORT:
+                                partitions = _read_array_i[partitions_size](data, pos)
+                                pos += 4 * partitions_size - 4
                             else:
-                                partitions, pos = long_array(data, pos + 1, size, "i")
+                                partitions, pos = long_array(data, pos, partitions_size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions.append(TopicPartitions(topic, partitions, unknown))
-                timeout_ms, tags = _read_iB(data, pos)
+                            topic_partitions.append(TopicPartitions(topic.decode(), partitions, unknown))
+                timeout_ms, tags_2 = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
-                return ElectLeadersRequest(election_type, topic_partitions, timeout_ms, unknown_2), pos + 5
+                message = ElectLeadersRequest(election_type, topic_partitions, timeout_ms, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if version == 1:
-                election_type_2, size = _read_bi(data, pos)
+                election_type_2, topic_partitions_size_2 = _read_bi(data, pos)
                 pos += 5
                 topic_partitions_2: list[TopicPartitions] | None
-                if size < 0:
+                if topic_partitions_size_2 < 0:
                     topic_partitions_2 = None
                 else:
                     topic_partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, topic_partitions_size_2)):
+                        topic_size_2, = _read_h(data, pos)
+                        if topic_size_2 >= 0:
+                            end = pos + 2 + topic_size_2
                             topic_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partitions_size_2, = _read_i(data, pos)
                         pos += 4
                         partitions_2: tuple[int, ...]
-                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        partitions_2, pos = read_numbers(data, pos, partitions_size_2, "i")
                         topic_partitions_2.append(TopicPartitions(topic_2, partitions_2))
                 timeout_ms_2, = _read_i(data, pos)
-                return ElectLeadersRequest(election_type_2, topic_partitions_2, timeout_ms_2), pos + 4
+                message = ElectLeadersRequest(election_type_2, topic_partitions_2, timeout_ms_2)
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
             if version == 0:
-                size, = _read_i(data, pos)
+                topic_partitions_size_3, = _read_i(data, pos)
                 pos += 4
                 topic_partitions_3: list[TopicPartitions] | None
-                if size < 0:
+                if topic_partitions_size_3 < 0:
                     topic_partitions_3 = None
                 else:
                     topic_partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, topic_partitions_size_3)):
+                        topic_size_3, = _read_h(data, pos)
+                        if topic_size_3 >= 0:
+                            end = pos + 2 + topic_size_3
                             topic_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partitions_size_3, = _read_i(data, pos)
                         pos += 4
                         partitions_3: tuple[int, ...]
-                        partitions_3, pos = read_numbers(data, pos, size, "i")
+                        partitions_3, pos = read_numbers(data, pos, partitions_size_3, "i")
                         topic_partitions_3.append(TopicPartitions(topic_3, partitions_3))
                 timeout_ms_3, = _read_i(data, pos)
-                return ElectLeadersRequest(0, topic_partitions_3, timeout_ms_3), pos + 4
+                message = ElectLeadersRequest(0, topic_partitions_3, timeout_ms_3)
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -29,6 +29,8 @@ _write_ihB = struct.Struct(">ihB").pack
 _write_ihh = struct.Struct(">ihh").pack
 _write_ihi = struct.Struct(">ihi").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class PartitionResult(Structure, gc=False):
@@ -96,98 +98,95 @@ class ElectLeadersResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ElectLeadersResponse:
         start = pos
         try:
             if version == 2:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, replica_election_results_size = _read_ihB(data, pos)
                 pos += 7
                 replica_election_results: list[ReplicaElectionResult]
                 replica_election_results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
+                if replica_election_results_size != 1:
+                    if not 0 < replica_election_results_size < 128:
+                        replica_election_results_size, pos = long_count(
+                            data, pos, replica_election_results_size,
+                        )
+                    while replica_election_results_size > 1:
+                        replica_election_results_size -= 1
+                        topic_size = data[pos]
+                        if topic_size < 128:
+                            topic, partition_result_size = _read_string_B[topic_size](data, pos + 1)
+                            pos += topic_size + 1
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (topic, partition_result_size), pos = long_string(data, pos + 1, topic_size, "B")
                         partition_result: list[PartitionResult]
                         partition_result = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_id, error_code_2, size = _read_ihB(data, pos)
-                                error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message = None
-                                    pos += 7
+                        if partition_result_size != 1:
+                            if not 0 < partition_result_size < 128:
+                                partition_result_size, pos = long_count(data, pos, partition_result_size)
+                            while partition_result_size > 1:
+                                partition_result_size -= 1
+                                partition_id, error_code_2, error_message_size = _read_ihB(data, pos)
+                                if error_message_size < 128:
+                                    error_message, tags = _read_nullable_string_B[error_message_size](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size or 1) + 7
                                 else:
-                                    error_message, pos = long_string(data, pos + 7, size)
-                                tags = data[pos]
+                                    (
+                                        error_message, tags,
+                                    ), pos = long_string(data, pos + 7, error_message_size, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 partition_result.append(PartitionResult(
-                                    partition_id, error_code_2, error_message, unknown,
+                                    partition_id, error_code_2,
+                                    error_message.decode() if error_message_size else None, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         replica_election_results.append(ReplicaElectionResult(
-                            topic, partition_result, unknown_2,
+                            topic.decode(), partition_result, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ElectLeadersResponse(
+                message = ElectLeadersResponse(
                     throttle_time_ms, error_code, replica_election_results, unknown_3,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
+                throttle_time_ms_2, error_code_3, replica_election_results_size_2 = _read_ihi(data, pos)
                 pos += 10
                 replica_election_results_2: list[ReplicaElectionResult]
                 replica_election_results_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, replica_election_results_size_2)):
+                    topic_size_2, = _read_h(data, pos)
+                    if topic_size_2 >= 0:
+                        end = pos + 2 + topic_size_2
                         topic_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partition_result_size_2, = _read_i(data, pos)
                     pos += 4
                     partition_result_2: list[PartitionResult]
                     partition_result_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        partition_id_2, error_code_4, size = _read_ihh(data, pos)
+                    for _ in range(check_count(data, pos, partition_result_size_2)):
+                        partition_id_2, error_code_4, error_message_size_2 = _read_ihh(data, pos)
                         error_message_2: str | None
-                        if size >= 0:
-                            end = pos + 8 + size
+                        if error_message_size_2 >= 0:
+                            end = pos + 8 + error_message_size_2
                             error_message_2 = data[pos + 8:end].decode()
                             pos = end
                         else:
@@ -198,33 +197,34 @@ class ElectLeadersResponse(Message, gc=False):
                         ))
                     replica_election_results_2.append(ReplicaElectionResult(topic_2, partition_result_2))
                 if pos <= len(data):
-                    return ElectLeadersResponse(
+                    message = ElectLeadersResponse(
                         throttle_time_ms_2, error_code_3, replica_election_results_2,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
             if version == 0:
-                throttle_time_ms_3, size = _read_ii(data, pos)
+                throttle_time_ms_3, replica_election_results_size_3 = _read_ii(data, pos)
                 pos += 8
                 replica_election_results_3: list[ReplicaElectionResult]
                 replica_election_results_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, replica_election_results_size_3)):
+                    topic_size_3, = _read_h(data, pos)
+                    if topic_size_3 >= 0:
+                        end = pos + 2 + topic_size_3
                         topic_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partition_result_size_3, = _read_i(data, pos)
                     pos += 4
                     partition_result_3: list[PartitionResult]
                     partition_result_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        partition_id_3, error_code_5, size = _read_ihh(data, pos)
+                    for _ in range(check_count(data, pos, partition_result_size_3)):
+                        partition_id_3, error_code_5, error_message_size_3 = _read_ihh(data, pos)
                         error_message_3: str | None
-                        if size >= 0:
-                            end = pos + 8 + size
+                        if error_message_size_3 >= 0:
+                            end = pos + 8 + error_message_size_3
                             error_message_3 = data[pos + 8:end].decode()
                             pos = end
                         else:
@@ -235,10 +235,21 @@ class ElectLeadersResponse(Message, gc=False):
                         ))
                     replica_election_results_3.append(ReplicaElectionResult(topic_3, partition_result_3))
                 if pos <= len(data):
-                    return ElectLeadersResponse(throttle_time_ms_3, 0, replica_election_results_3), pos
+                    message = ElectLeadersResponse(throttle_time_ms_3, 0, replica_election_results_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

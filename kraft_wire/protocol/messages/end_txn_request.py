@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,10 +15,10 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _read_qht = struct.Struct(">qh?").unpack_from
-_read_qhtB = struct.Struct(">qh?B").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_qht = struct.Struct(">qh?").pack
 _write_qhtB = struct.Struct(">qh?B").pack
+_read_string_qhtB = string_readers("qh?B")
 
 
 class EndTxnRequest(Message, gc=False):
@@ -51,23 +51,26 @@ class EndTxnRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> EndTxnRequest:
         try:
             if 3 <= version <= 5:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    transactional_id = data[1:end].decode()
-                    pos = end
+                transactional_id_size = data[0]
+                if transactional_id_size < 128:
+                    transactional_id, producer_id, producer_epoch, committed, tags = _read_string_qhtB[transactional_id_size](
+                        data, 1,
+                    )
+                    pos = transactional_id_size + 12
                 else:
-                    transactional_id, pos = long_string(data, 1, size)
-                producer_id, producer_epoch, committed, tags = _read_qhtB(data, pos)
+                    (
+                        transactional_id, producer_id, producer_epoch, committed, tags,
+                    ), pos = long_string(data, 1, transactional_id_size, "qh?B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 12, tags)
-                    pos -= 12
-                return EndTxnRequest(transactional_id, producer_id, producer_epoch, committed, unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return EndTxnRequest(
+                    transactional_id.decode(), producer_id, producer_epoch, committed, unknown,
+                )
             if 0 <= version <= 2:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                transactional_id_size_2, = _read_h(data, 0)
+                if transactional_id_size_2 >= 0:
+                    end = 2 + transactional_id_size_2
                     transactional_id_2 = data[2:end].decode()
                     pos = end
                 else:
@@ -83,25 +86,26 @@ class EndTxnRequest(Message, gc=False):
         start = pos
         try:
             if 3 <= version <= 5:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    transactional_id = data[pos + 1:end].decode()
-                    pos = end
+                transactional_id_size = data[pos]
+                if transactional_id_size < 128:
+                    transactional_id, producer_id, producer_epoch, committed, tags = _read_string_qhtB[transactional_id_size](
+                        data, pos + 1,
+                    )
+                    pos += transactional_id_size + 12
                 else:
-                    transactional_id, pos = long_string(data, pos + 1, size)
-                producer_id, producer_epoch, committed, tags = _read_qhtB(data, pos)
+                    (
+                        transactional_id, producer_id, producer_epoch, committed, tags,
+                    ), pos = long_string(data, pos + 1, transactional_id_size, "qh?B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 12, tags)
-                    pos -= 12
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return EndTxnRequest(
-                    transactional_id, producer_id, producer_epoch, committed, unknown,
-                ), pos + 12
+                    transactional_id.decode(), producer_id, producer_epoch, committed, unknown,
+                ), pos
             if 0 <= version <= 2:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                transactional_id_size_2, = _read_h(data, pos)
+                if transactional_id_size_2 >= 0:
+                    end = pos + 2 + transactional_id_size_2
                     transactional_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:

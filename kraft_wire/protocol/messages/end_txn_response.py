@@ -57,10 +57,10 @@ class EndTxnResponse(Message, gc=False):
                     unknown = read_unknown_tags(data, 17, tags)[0]
                 return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown)
             if 3 <= version <= 4:
-                throttle_time_ms_2, error_code_2, tags = _read_ihB(data, 0)
+                throttle_time_ms_2, error_code_2, tags_2 = _read_ihB(data, 0)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2 = read_unknown_tags(data, 7, tags)[0]
+                if tags_2:
+                    unknown_2 = read_unknown_tags(data, 7, tags_2)[0]
                 return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1, unknown_2)
             if 0 <= version <= 2:
                 throttle_time_ms_3, error_code_3 = _read_ih(data, 0)
@@ -83,10 +83,10 @@ class EndTxnResponse(Message, gc=False):
                     throttle_time_ms, error_code, producer_id, producer_epoch, unknown,
                 ), pos + 17
             if 3 <= version <= 4:
-                throttle_time_ms_2, error_code_2, tags = _read_ihB(data, pos)
+                throttle_time_ms_2, error_code_2, tags_2 = _read_ihB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 7, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 7, tags_2)
                     pos -= 7
                 return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1, unknown_2), pos + 7
             if 0 <= version <= 2:

@@ -41,35 +41,53 @@ class EnvelopeRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> EnvelopeRequest:
         try:
             if version == 0:
-                size = data[0]
+                request_data_size = data[0]
                 pos = 1
                 request_data: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if request_data_size > 127:
+                    request_data_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if request_data_size > 16383:
+                        request_data_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if request_data_size > 2097151:
+                            request_data_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if request_data_size > 0:
+                    end = pos + request_data_size - 1
                     request_data = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                size = data[pos]
+                request_principal_size = data[pos]
                 pos += 1
                 request_principal: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if request_principal_size > 127:
+                    request_principal_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if request_principal_size > 16383:
+                        request_principal_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if request_principal_size > 2097151:
+                            request_principal_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if request_principal_size > 0:
+                    end = pos + request_principal_size - 1
                     request_principal = data[pos:end]
                     pos = end
                 else:
                     request_principal = None
-                size = data[pos]
+                client_host_address_size = data[pos]
                 pos += 1
                 client_host_address: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if client_host_address_size > 127:
+                    client_host_address_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if client_host_address_size > 16383:
+                        client_host_address_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if client_host_address_size > 2097151:
+                            client_host_address_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if client_host_address_size > 0:
+                    end = pos + client_host_address_size - 1
                     client_host_address = data[pos:end]
                     pos = end
                 else:
@@ -89,35 +107,53 @@ class EnvelopeRequest(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                request_data_size = data[pos]
                 pos += 1
                 request_data: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if request_data_size > 127:
+                    request_data_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if request_data_size > 16383:
+                        request_data_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if request_data_size > 2097151:
+                            request_data_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if request_data_size > 0:
+                    end = pos + request_data_size - 1
                     request_data = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                size = data[pos]
+                request_principal_size = data[pos]
                 pos += 1
                 request_principal: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if request_principal_size > 127:
+                    request_principal_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if request_principal_size > 16383:
+                        request_principal_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if request_principal_size > 2097151:
+                            request_principal_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if request_principal_size > 0:
+                    end = pos + request_principal_size - 1
                     request_principal = data[pos:end]
                     pos = end
                 else:
                     request_principal = None
-                size = data[pos]
+                client_host_address_size = data[pos]
                 pos += 1
                 client_host_address: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if client_host_address_size > 127:
+                    client_host_address_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if client_host_address_size > 16383:
+                        client_host_address_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if client_host_address_size > 2097151:
+                            client_host_address_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if client_host_address_size > 0:
+                    end = pos + client_host_address_size - 1
                     client_host_address = data[pos:end]
                     pos = end
                 else:

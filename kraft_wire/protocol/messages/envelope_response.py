@@ -42,13 +42,19 @@ class EnvelopeResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> EnvelopeResponse:
         try:
             if version == 0:
-                size = data[0]
+                response_data_size = data[0]
                 pos = 1
                 response_data: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if response_data_size > 127:
+                    response_data_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if response_data_size > 16383:
+                        response_data_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if response_data_size > 2097151:
+                            response_data_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if response_data_size > 0:
+                    end = pos + response_data_size - 1
                     response_data = data[pos:end]
                     pos = end
                 else:
@@ -68,13 +74,19 @@ class EnvelopeResponse(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                response_data_size = data[pos]
                 pos += 1
                 response_data: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if response_data_size > 127:
+                    response_data_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if response_data_size > 16383:
+                        response_data_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if response_data_size > 2097151:
+                            response_data_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if response_data_size > 0:
+                    end = pos + response_data_size - 1
                     response_data = data[pos:end]
                     pos = end
                 else:

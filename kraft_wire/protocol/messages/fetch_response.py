@@ -9,9 +9,10 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_size, long_string, long_tag,
-    read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags,
+    refuse, skip_long_size, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,6 +53,10 @@ _write_q = struct.Struct(">q").pack
 _write_qiB = struct.Struct(">qiB").pack
 _write_qq = struct.Struct(">qq").pack
 _write_qqB = struct.Struct(">qqB").pack
+_read_string = string_readers("")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_rows_q_q = row_reader("q q")
 
 
 class EpochEndOffset(Structure, gc=False):
@@ -252,46 +257,50 @@ class FetchResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchResponse:
         start = pos
         try:
             if 16 <= version <= 18:
-                throttle_time_ms, error_code, session_id, size = _read_ihiB(data, pos)
+                throttle_time_ms, error_code, session_id, responses_size = _read_ihiB(data, pos)
                 pos += 11
                 responses: list[FetchableTopicResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 (
                                     partition_index, error_code_2, high_watermark, last_stable_offset,
-                                    log_start_offset, size,
+                                    log_start_offset, aborted_transactions_size,
                                 ) = _read_ihqqqB(data, pos)
                                 pos += 31
                                 aborted_transactions: list[AbortedTransaction] | None
-                                if size == 0:
+                                if aborted_transactions_size == 0:
                                     aborted_transactions = None
                                 else:
                                     aborted_transactions = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
+                                    if aborted_transactions_size != 1:
+                                        if not 0 < aborted_transactions_size < 128:
+                                            aborted_transactions_size, pos = long_count(
+                                                data, pos, aborted_transactions_size,
+                                            )
+                                        if aborted_transactions_size > 4:
+                                            columns, aborted_transactions_size, pos = _read_rows_q_q(
+                                                data, pos, aborted_transactions_size,
+                                            )
+                                            aborted_transactions = list(map(AbortedTransaction, *columns))
+                                        while aborted_transactions_size > 1:
+                                            aborted_transactions_size -= 1
                                             producer_id, first_offset, tags = _read_qqB(data, pos)
                                             unknown: UnknownTags = ()
                                             if tags:
@@ -301,18 +310,24 @@ class FetchResponse(Message, gc=False):
                                             aborted_transactions.append(AbortedTransaction(
                                                 producer_id, first_offset, unknown,
                                             ))
-                                preferred_read_replica, size = _read_iB(data, pos)
+                                preferred_read_replica, records_size = _read_iB(data, pos)
                                 pos += 5
                                 records: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size > 127:
+                                    records_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size > 16383:
+                                        records_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size > 2097151:
+                                            records_size, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size > 0:
+                                    end = pos + records_size - 1
                                     records = data[pos:end]
                                     pos = end
                                 else:
                                     records = None
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 pos += 1
                                 diverging_epoch: EpochEndOffset
                                 diverging_epoch = EpochEndOffset()
@@ -321,204 +336,188 @@ class FetchResponse(Message, gc=False):
                                 snapshot_id: SnapshotId
                                 snapshot_id = SnapshotId()
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            epoch, end_offset, tags = _read_iqB(data, pos)
-                                            unknown_3: UnknownTags = ()
-                                            if tags:
-                                                unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
-                                            pos += 13
-                                        elif tag == 1:
-                                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                                            unknown_4: UnknownTags = ()
-                                            if tags:
-                                                unknown_4, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader = LeaderIdAndEpoch(
-                                                leader_id, leader_epoch, unknown_4,
-                                            )
-                                            pos += 9
-                                        elif tag == 2:
-                                            end_offset_2, epoch_2, tags = _read_qiB(data, pos)
-                                            unknown_5: UnknownTags = ()
-                                            if tags:
-                                                unknown_5, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_5)
-                                            pos += 13
-                                        elif tag < 3:
-                                            refuse()
-                                        else:
-                                            if others is None:
-                                                others = []
-                                            end = pos + size
-                                            others.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others:
-                                        unknown_2 = tuple(others)
+                                if tags_2:
+                                    if tags_2 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        epoch, end_offset, tags_3 = _read_iqB(data, pos + 2)
+                                        unknown_3: UnknownTags = ()
+                                        if tags_3:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 15, tags_3)
+                                            pos -= 15
+                                        diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
+                                        pos += 15
+                                        tags_2 -= 1
+                                    if tags_2 and data[pos] == 1:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id, leader_epoch, tags_4 = _read_iiB(data, pos + 2)
+                                        unknown_4: UnknownTags = ()
+                                        if tags_4:
+                                            unknown_4, pos = read_unknown_tags(data, pos + 11, tags_4)
+                                            pos -= 11
+                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_4)
+                                        pos += 11
+                                        tags_2 -= 1
+                                    if tags_2 and data[pos] == 2:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        end_offset_2, epoch_2, tags_5 = _read_qiB(data, pos + 2)
+                                        unknown_5: UnknownTags = ()
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 15, tags_5)
+                                            pos -= 15
+                                        snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_5)
+                                        pos += 15
+                                        tags_2 -= 1
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 3)
                                 partitions.append(PartitionData(
                                     partition_index, error_code_2, high_watermark, last_stable_offset,
                                     log_start_offset, diverging_epoch, current_leader, snapshot_id,
                                     aborted_transactions, preferred_read_replica, records, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
-                        responses.append(FetchableTopicResponse(
-                            '', as_uuid(Uuid, topic_id), partitions, unknown_6,
-                        ))
-                tags = data[pos]
+                        responses.append(FetchableTopicResponse('', UUIDS[topic_id], partitions, unknown_6))
+                tags_7 = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
                 node_endpoints = []
                 unknown_7: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            node_endpoints = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                if tags_7:
+                    if tags_7 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size = data[pos + 2]
+                        pos += 3
+                        node_endpoints = []
+                        if node_endpoints_size != 1:
+                            if not 0 < node_endpoints_size < 128:
+                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                            while node_endpoints_size > 1:
+                                node_endpoints_size -= 1
+                                node_id, host_size = _read_iB(data, pos)
+                                if host_size < 128:
+                                    host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
+                                    pos += host_size + 9
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    node_id, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host, pos = long_string(data, pos + 5, size)
-                                    port, size = _read_iB(data, pos)
-                                    rack: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        rack = data[pos + 5:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        rack = None
-                                        pos += 5
-                                    else:
-                                        rack, pos = long_string(data, pos + 5, size)
-                                    tags = data[pos]
-                                    unknown_8: UnknownTags = ()
-                                    if tags:
-                                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_8))
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_7 = tuple(others_2)
-                if pos <= len(data):
-                    return FetchResponse(
-                        throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7,
-                    ), pos
+                                    (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
+                                if rack_size < 128:
+                                    rack, tags_8 = _read_nullable_string_B[rack_size](data, pos)
+                                    pos += (rack_size or 1)
+                                else:
+                                    (rack, tags_8), pos = long_string(data, pos, rack_size, "B")
+                                unknown_8: UnknownTags = ()
+                                if tags_8:
+                                    unknown_8, pos = read_unknown_tags(data, pos, tags_8)
+                                node_endpoints.append(NodeEndpoint(
+                                    node_id, host.decode(), port, rack.decode() if rack_size else None,
+                                    unknown_8,
+                                ))
+                        tags_7 -= 1
+                    if tags_7:
+                        unknown_7, pos = read_unknown_tags(data, pos, tags_7, 1)
+                message = FetchResponse(
+                    throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 12 <= version <= 15:
-                throttle_time_ms_2, error_code_3, session_id_2, size = _read_ihiB(data, pos)
+                throttle_time_ms_2, error_code_3, session_id_2, responses_size_2 = _read_ihiB(data, pos)
                 pos += 11
                 responses_2: list[FetchableTopicResponse]
                 responses_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if responses_size_2 != 1:
+                    if not 0 < responses_size_2 < 128:
+                        responses_size_2, pos = long_count(data, pos, responses_size_2)
+                    while responses_size_2 > 1:
+                        responses_size_2 -= 1
                         topic: str
                         if version <= 12:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic = data[pos + 1:end].decode()
-                                pos = end
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic_raw, = _read_string[topic_size](data, pos + 1)
+                                pos += topic_size
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
+                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
+                            topic = topic_raw.decode()
                         else:
                             topic = ''
                         topic_id_2: Uuid
                         if version >= 13:
                             topic_id_2, = _read_16s(data, pos)
                             pos += 16
-                            topic_id_2 = as_uuid(Uuid, topic_id_2)
+                            topic_id_2 = UUIDS[topic_id_2]
                         else:
                             topic_id_2 = Uuid.ZERO
-                        size = data[pos]
+                        partitions_size_2 = data[pos]
                         pos += 1
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
                                 (
                                     partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
-                                    log_start_offset_2, size,
+                                    log_start_offset_2, aborted_transactions_size_2,
                                 ) = _read_ihqqqB(data, pos)
                                 pos += 31
                                 aborted_transactions_2: list[AbortedTransaction] | None
-                                if size == 0:
+                                if aborted_transactions_size_2 == 0:
                                     aborted_transactions_2 = None
                                 else:
                                     aborted_transactions_2 = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
-                                            producer_id_2, first_offset_2, tags = _read_qqB(data, pos)
+                                    if aborted_transactions_size_2 != 1:
+                                        if not 0 < aborted_transactions_size_2 < 128:
+                                            aborted_transactions_size_2, pos = long_count(
+                                                data, pos, aborted_transactions_size_2,
+                                            )
+                                        if aborted_transactions_size_2 > 4:
+                                            columns, aborted_transactions_size_2, pos = _read_rows_q_q(
+                                                data, pos, aborted_transactions_size_2,
+                                            )
+                                            aborted_transactions_2 = list(map(AbortedTransaction, *columns))
+                                        while aborted_transactions_size_2 > 1:
+                                            aborted_transactions_size_2 -= 1
+                                            producer_id_2, first_offset_2, tags_9 = _read_qqB(data, pos)
                                             unknown_9: UnknownTags = ()
-                                            if tags:
-                                                unknown_9, pos = read_unknown_tags(data, pos + 17, tags)
+                                            if tags_9:
+                                                unknown_9, pos = read_unknown_tags(data, pos + 17, tags_9)
                                                 pos -= 17
                                             pos += 17
                                             aborted_transactions_2.append(AbortedTransaction(
                                                 producer_id_2, first_offset_2, unknown_9,
                                             ))
-                                preferred_read_replica_2, size = _read_iB(data, pos)
+                                preferred_read_replica_2, records_size_2 = _read_iB(data, pos)
                                 pos += 5
                                 records_2: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size_2 > 127:
+                                    records_size_2 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size_2 > 16383:
+                                        records_size_2 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size_2 > 2097151:
+                                            records_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size_2 > 0:
+                                    end = pos + records_size_2 - 1
                                     records_2 = data[pos:end]
                                     pos = end
                                 else:
                                     records_2 = None
-                                tags = data[pos]
+                                tags_10 = data[pos]
                                 pos += 1
                                 diverging_epoch_2: EpochEndOffset
                                 diverging_epoch_2 = EpochEndOffset()
@@ -527,93 +526,74 @@ class FetchResponse(Message, gc=False):
                                 snapshot_id_2: SnapshotId
                                 snapshot_id_2 = SnapshotId()
                                 unknown_10: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others_3: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            epoch_3, end_offset_3, tags = _read_iqB(data, pos)
-                                            unknown_11: UnknownTags = ()
-                                            if tags:
-                                                unknown_11, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            diverging_epoch_2 = EpochEndOffset(
-                                                epoch_3, end_offset_3, unknown_11,
-                                            )
-                                            pos += 13
-                                        elif tag == 1:
-                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                            unknown_12: UnknownTags = ()
-                                            if tags:
-                                                unknown_12, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader_2 = LeaderIdAndEpoch(
-                                                leader_id_2, leader_epoch_2, unknown_12,
-                                            )
-                                            pos += 9
-                                        elif tag == 2:
-                                            end_offset_4, epoch_4, tags = _read_qiB(data, pos)
-                                            unknown_13: UnknownTags = ()
-                                            if tags:
-                                                unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
-                                                pos -= 13
-                                            snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
-                                            pos += 13
-                                        elif tag < 3:
-                                            refuse()
-                                        else:
-                                            if others_3 is None:
-                                                others_3 = []
-                                            end = pos + size
-                                            others_3.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others_3:
-                                        unknown_10 = tuple(others_3)
+                                if tags_10:
+                                    if tags_10 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        epoch_3, end_offset_3, tags_11 = _read_iqB(data, pos + 2)
+                                        unknown_11: UnknownTags = ()
+                                        if tags_11:
+                                            unknown_11, pos = read_unknown_tags(data, pos + 15, tags_11)
+                                            pos -= 15
+                                        diverging_epoch_2 = EpochEndOffset(epoch_3, end_offset_3, unknown_11)
+                                        pos += 15
+                                        tags_10 -= 1
+                                    if tags_10 and data[pos] == 1:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_2, leader_epoch_2, tags_12 = _read_iiB(data, pos + 2)
+                                        unknown_12: UnknownTags = ()
+                                        if tags_12:
+                                            unknown_12, pos = read_unknown_tags(data, pos + 11, tags_12)
+                                            pos -= 11
+                                        current_leader_2 = LeaderIdAndEpoch(
+                                            leader_id_2, leader_epoch_2, unknown_12,
+                                        )
+                                        pos += 11
+                                        tags_10 -= 1
+                                    if tags_10 and data[pos] == 2:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        end_offset_4, epoch_4, tags_13 = _read_qiB(data, pos + 2)
+                                        unknown_13: UnknownTags = ()
+                                        if tags_13:
+                                            unknown_13, pos = read_unknown_tags(data, pos + 15, tags_13)
+                                            pos -= 15
+                                        snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
+                                        pos += 15
+                                        tags_10 -= 1
+                                    if tags_10:
+                                        unknown_10, pos = read_unknown_tags(data, pos, tags_10, 3)
                                 partitions_2.append(PartitionData(
                                     partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
                                     log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2,
                                     aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10,
                                 ))
-                        tags = data[pos]
+                        tags_14 = data[pos]
                         unknown_14: UnknownTags = ()
-                        if tags:
-                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_14:
+                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags_14)
                             pos -= 1
                         pos += 1
                         responses_2.append(FetchableTopicResponse(
                             topic, topic_id_2, partitions_2, unknown_14,
                         ))
-                tags = data[pos]
+                tags_15 = data[pos]
                 pos += 1
                 unknown_15: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_4: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag < 1:
-                            refuse()
-                        else:
-                            if others_4 is None:
-                                others_4 = []
-                            end = pos + size
-                            others_4.append((tag, data[pos:end]))
-                            pos = end
-                    if others_4:
-                        unknown_15 = tuple(others_4)
-                if pos <= len(data):
-                    return FetchResponse(
-                        throttle_time_ms_2, error_code_3, session_id_2, responses_2, [], unknown_15,
-                    ), pos
+                if tags_15:
+                    if tags_15 > 127:
+                        refuse()
+                    if tags_15:
+                        unknown_15, pos = read_unknown_tags(data, pos, tags_15, 1)
+                message = FetchResponse(
+                    throttle_time_ms_2, error_code_3, session_id_2, responses_2, [], unknown_15,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 4 <= version <= 11:
                 throttle_time_ms_3, = _read_i(data, pos)
                 pos += 4
@@ -625,25 +605,23 @@ class FetchResponse(Message, gc=False):
                 else:
                     error_code_5 = 0
                     session_id_3 = 0
-                size, = _read_i(data, pos)
+                responses_size_3, = _read_i(data, pos)
                 pos += 4
                 responses_3: list[FetchableTopicResponse]
                 responses_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, responses_size_3)):
+                    topic_size_2, = _read_h(data, pos)
+                    if topic_size_2 >= 0:
+                        end = pos + 2 + topic_size_2
                         topic_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[PartitionData]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3 = _read_ihqq(
                             data, pos,
                         )
@@ -654,15 +632,14 @@ class FetchResponse(Message, gc=False):
                             pos += 8
                         else:
                             log_start_offset_3 = -1
-                        size, = _read_i(data, pos)
+                        aborted_transactions_size_3, = _read_i(data, pos)
                         pos += 4
                         aborted_transactions_3: list[AbortedTransaction] | None
-                        if size < 0:
+                        if aborted_transactions_size_3 < 0:
                             aborted_transactions_3 = None
                         else:
                             aborted_transactions_3 = []
-                            rounds = range(check_count(data, pos, size))
-                            for _ in rounds:
+                            for _ in range(check_count(data, pos, aborted_transactions_size_3)):
                                 producer_id_3, first_offset_3 = _read_qq(data, pos)
                                 pos += 16
                                 aborted_transactions_3.append(AbortedTransaction(
@@ -674,11 +651,11 @@ class FetchResponse(Message, gc=False):
                             pos += 4
                         else:
                             preferred_read_replica_3 = -1
-                        size, = _read_i(data, pos)
+                        records_size_3, = _read_i(data, pos)
                         pos += 4
                         records_3: bytes | None
-                        if size >= 0:
-                            end = pos + size
+                        if records_size_3 >= 0:
+                            end = pos + records_size_3
                             records_3 = data[pos:end]
                             pos = end
                         else:
@@ -690,10 +667,21 @@ class FetchResponse(Message, gc=False):
                         ))
                     responses_3.append(FetchableTopicResponse(topic_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    return FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3, []), pos
+                    message = FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3, [])
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,7 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, skip_long_size,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -28,6 +29,8 @@ _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_iiqiB = struct.Struct(">iiqiB").pack
 _write_qB = struct.Struct(">qB").pack
+_read_nullable_string = nullable_string_readers("")
+_read_string_B = string_readers("B")
 
 
 class SnapshotId(Structure, gc=False):
@@ -123,37 +126,34 @@ class FetchSnapshotRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> FetchSnapshotRequest:
         start = pos
         try:
             if 0 <= version <= 1:
-                replica_id, max_bytes, size = _read_iiB(data, pos)
+                replica_id, max_bytes, topics_size = _read_iiB(data, pos)
                 pos += 9
                 topics: list[TopicSnapshot]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[PartitionSnapshot]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition, current_leader_epoch, end_offset, epoch, tags = _read_iiqiB(
                                     data, pos,
                                 )
@@ -162,85 +162,70 @@ class FetchSnapshotRequest(Message, gc=False):
                                     unknown, pos = read_unknown_tags(data, pos + 21, tags)
                                     pos -= 21
                                 snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                                position, tags = _read_qB(data, pos + 21)
+                                position, tags_2 = _read_qB(data, pos + 21)
                                 pos += 30
                                 replica_directory_id: Uuid
                                 replica_directory_id = Uuid.ZERO
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0 and version >= 1:
-                                            replica_directory_id, = _read_16s(data, pos)
-                                            pos += 16
-                                            replica_directory_id = as_uuid(Uuid, replica_directory_id)
-                                        elif tag < 1:
-                                            refuse()
-                                        else:
-                                            if others is None:
-                                                others = []
-                                            end = pos + size
-                                            others.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others:
-                                        unknown_2 = tuple(others)
+                                if tags_2:
+                                    if tags_2 > 127:
+                                        refuse()
+                                    if version >= 1 and data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        replica_directory_id, = _read_16s(data, pos + 2)
+                                        pos += 18
+                                        replica_directory_id = UUIDS[replica_directory_id]
+                                        tags_2 -= 1
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
                                 partitions.append(PartitionSnapshot(
                                     partition, current_leader_epoch, snapshot_id, position,
                                     replica_directory_id, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicSnapshot(name, partitions, unknown_3))
-                tags = data[pos]
+                        topics.append(TopicSnapshot(name.decode(), partitions, unknown_3))
+                tags_4 = data[pos]
                 pos += 1
                 cluster_id: str | None
                 cluster_id = None
                 unknown_4: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                cluster_id = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                cluster_id = None
-                                pos += 1
-                            else:
-                                cluster_id, pos = long_string(data, pos + 1, size)
-                        elif tag < 1:
-                            refuse()
+                if tags_4:
+                    if tags_4 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size = data[pos + 2]
+                        if cluster_id_size < 128:
+                            cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
+                            pos += (cluster_id_size or 1) + 2
                         else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_4 = tuple(others_2)
-                if pos <= len(data):
-                    return FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4), pos
+                            (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
+                        cluster_id = cluster_id_raw.decode() if cluster_id_size else None
+                        tags_4 -= 1
+                    if tags_4:
+                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
+                message = FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

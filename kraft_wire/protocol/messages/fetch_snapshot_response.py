@@ -9,7 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse,
+    long_count, long_size, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,7 +18,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_HB = struct.Struct(">HB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihqiB = struct.Struct(">ihqiB").unpack_from
@@ -33,6 +32,8 @@ _write_ihqiB = struct.Struct(">ihqiB").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_qq = struct.Struct(">qq").pack
 _write_qqB = struct.Struct(">qqB").pack
+_read_string_B = string_readers("B")
+_read_string_HB = string_readers("HB")
 
 
 class SnapshotId(Structure, gc=False):
@@ -169,270 +170,234 @@ class FetchSnapshotResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> FetchSnapshotResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, topics_size = _read_ihB(data, pos)
                 pos += 7
                 topics: list[TopicSnapshot]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[PartitionSnapshot]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 index, error_code_2, end_offset, epoch, tags = _read_ihqiB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
                                     unknown, pos = read_unknown_tags(data, pos + 19, tags)
                                     pos -= 19
                                 snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                                size_2, position, size = _read_qqB(data, pos + 19)
+                                size, position, unaligned_records_size = _read_qqB(data, pos + 19)
                                 pos += 36
                                 unaligned_records: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if unaligned_records_size > 127:
+                                    unaligned_records_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if unaligned_records_size > 16383:
+                                        unaligned_records_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if unaligned_records_size > 2097151:
+                                            unaligned_records_size, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if unaligned_records_size > 0:
+                                    end = pos + unaligned_records_size - 1
                                     unaligned_records = data[pos:end]
                                     pos = end
                                 else:
                                     refuse()
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 pos += 1
                                 current_leader: LeaderIdAndEpoch
                                 current_leader = LeaderIdAndEpoch()
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                                            unknown_3: UnknownTags = ()
-                                            if tags:
-                                                unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader = LeaderIdAndEpoch(
-                                                leader_id, leader_epoch, unknown_3,
-                                            )
-                                            pos += 9
-                                        elif tag < 1:
-                                            refuse()
-                                        else:
-                                            if others is None:
-                                                others = []
-                                            end = pos + size
-                                            others.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others:
-                                        unknown_2 = tuple(others)
+                                if tags_2:
+                                    if tags_2 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id, leader_epoch, tags_3 = _read_iiB(data, pos + 2)
+                                        unknown_3: UnknownTags = ()
+                                        if tags_3:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 11, tags_3)
+                                            pos -= 11
+                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                        pos += 11
+                                        tags_2 -= 1
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
                                 partitions.append(PartitionSnapshot(
-                                    index, error_code_2, snapshot_id, current_leader, size_2, position,
+                                    index, error_code_2, snapshot_id, current_leader, size, position,
                                     unaligned_records, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicSnapshot(name, partitions, unknown_4))
-                tags = data[pos]
+                        topics.append(TopicSnapshot(name.decode(), partitions, unknown_4))
+                tags_5 = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
                 node_endpoints = []
                 unknown_5: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            node_endpoints = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                if tags_5:
+                    if tags_5 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size = data[pos + 2]
+                        pos += 3
+                        node_endpoints = []
+                        if node_endpoints_size != 1:
+                            if not 0 < node_endpoints_size < 128:
+                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                            while node_endpoints_size > 1:
+                                node_endpoints_size -= 1
+                                node_id, host_size = _read_iB(data, pos)
+                                if host_size < 128:
+                                    host, port, tags_6 = _read_string_HB[host_size](data, pos + 5)
+                                    pos += host_size + 7
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    node_id, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host, pos = long_string(data, pos + 5, size)
-                                    port, tags = _read_HB(data, pos)
-                                    unknown_6: UnknownTags = ()
-                                    if tags:
-                                        unknown_6, pos = read_unknown_tags(data, pos + 3, tags)
-                                        pos -= 3
-                                    pos += 3
-                                    node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_6))
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_5 = tuple(others_2)
-                if pos <= len(data):
-                    return FetchSnapshotResponse(
-                        throttle_time_ms, error_code, topics, node_endpoints, unknown_5,
-                    ), pos
+                                    (host, port, tags_6), pos = long_string(data, pos + 5, host_size, "HB")
+                                unknown_6: UnknownTags = ()
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos, tags_6)
+                                node_endpoints.append(NodeEndpoint(node_id, host.decode(), port, unknown_6))
+                        tags_5 -= 1
+                    if tags_5:
+                        unknown_5, pos = read_unknown_tags(data, pos, tags_5, 1)
+                message = FetchSnapshotResponse(
+                    throttle_time_ms, error_code, topics, node_endpoints, unknown_5,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if version == 0:
-                throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
+                throttle_time_ms_2, error_code_3, topics_size_2 = _read_ihB(data, pos)
                 pos += 7
                 topics_2: list[TopicSnapshot]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions_2: list[PartitionSnapshot]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                index_2, error_code_4, end_offset_2, epoch_2, tags = _read_ihqiB(data, pos)
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                index_2, error_code_4, end_offset_2, epoch_2, tags_7 = _read_ihqiB(data, pos)
                                 unknown_7: UnknownTags = ()
-                                if tags:
-                                    unknown_7, pos = read_unknown_tags(data, pos + 19, tags)
+                                if tags_7:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 19, tags_7)
                                     pos -= 19
                                 snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_7)
-                                size_3, position_2, size = _read_qqB(data, pos + 19)
+                                size_2, position_2, unaligned_records_size_2 = _read_qqB(data, pos + 19)
                                 pos += 36
                                 unaligned_records_2: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if unaligned_records_size_2 > 127:
+                                    unaligned_records_size_2 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if unaligned_records_size_2 > 16383:
+                                        unaligned_records_size_2 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if unaligned_records_size_2 > 2097151:
+                                            unaligned_records_size_2, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if unaligned_records_size_2 > 0:
+                                    end = pos + unaligned_records_size_2 - 1
                                     unaligned_records_2 = data[pos:end]
                                     pos = end
                                 else:
                                     refuse()
-                                tags = data[pos]
+                                tags_8 = data[pos]
                                 pos += 1
                                 current_leader_2: LeaderIdAndEpoch
                                 current_leader_2 = LeaderIdAndEpoch()
                                 unknown_8: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others_3: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                            unknown_9: UnknownTags = ()
-                                            if tags:
-                                                unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader_2 = LeaderIdAndEpoch(
-                                                leader_id_2, leader_epoch_2, unknown_9,
-                                            )
-                                            pos += 9
-                                        elif tag < 1:
-                                            refuse()
-                                        else:
-                                            if others_3 is None:
-                                                others_3 = []
-                                            end = pos + size
-                                            others_3.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others_3:
-                                        unknown_8 = tuple(others_3)
+                                if tags_8:
+                                    if tags_8 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_2, leader_epoch_2, tags_9 = _read_iiB(data, pos + 2)
+                                        unknown_9: UnknownTags = ()
+                                        if tags_9:
+                                            unknown_9, pos = read_unknown_tags(data, pos + 11, tags_9)
+                                            pos -= 11
+                                        current_leader_2 = LeaderIdAndEpoch(
+                                            leader_id_2, leader_epoch_2, unknown_9,
+                                        )
+                                        pos += 11
+                                        tags_8 -= 1
+                                    if tags_8:
+                                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
                                 partitions_2.append(PartitionSnapshot(
-                                    index_2, error_code_4, snapshot_id_2, current_leader_2, size_3,
+                                    index_2, error_code_4, snapshot_id_2, current_leader_2, size_2,
                                     position_2, unaligned_records_2, unknown_8,
                                 ))
-                        tags = data[pos]
+                        tags_10 = data[pos]
                         unknown_10: UnknownTags = ()
-                        if tags:
-                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_10:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicSnapshot(name_2, partitions_2, unknown_10))
-                tags = data[pos]
+                        topics_2.append(TopicSnapshot(name_2.decode(), partitions_2, unknown_10))
+                tags_11 = data[pos]
                 pos += 1
                 unknown_11: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_4: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag < 1:
-                            refuse()
-                        else:
-                            if others_4 is None:
-                                others_4 = []
-                            end = pos + size
-                            others_4.append((tag, data[pos:end]))
-                            pos = end
-                    if others_4:
-                        unknown_11 = tuple(others_4)
-                if pos <= len(data):
-                    return FetchSnapshotResponse(
-                        throttle_time_ms_2, error_code_3, topics_2, [], unknown_11,
-                    ), pos
+                if tags_11:
+                    if tags_11 > 127:
+                        refuse()
+                    if tags_11:
+                        unknown_11, pos = read_unknown_tags(data, pos, tags_11, 1)
+                message = FetchSnapshotResponse(throttle_time_ms_2, error_code_3, topics_2, [], unknown_11)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

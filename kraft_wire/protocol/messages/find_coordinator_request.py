@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_string, read_compact_strings, read_unknown_tags, refuse, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,6 +21,7 @@ _read_h = struct.Struct(">h").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
+_read_string_bB = string_readers("bB")
 
 
 class FindCoordinatorRequest(Message, gc=False):
@@ -48,13 +51,13 @@ class FindCoordinatorRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> FindCoordinatorRequest:
         try:
             if 4 <= version <= 6:
-                key_type, size = _read_bB(data, 0)
+                key_type, coordinator_keys_size = _read_bB(data, 0)
                 pos = 2
                 coordinator_keys: tuple[str, ...]
-                if size == 1:
+                if coordinator_keys_size == 1:
                     coordinator_keys = ()
                 else:
-                    coordinator_keys, pos = read_compact_strings(data, pos, size)
+                    coordinator_keys, pos = read_compact_strings(data, pos, coordinator_keys_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -62,23 +65,20 @@ class FindCoordinatorRequest(Message, gc=False):
                     pos -= 1
                 return FindCoordinatorRequest('', key_type, coordinator_keys, unknown)
             if version == 3:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    key = data[1:end].decode()
-                    pos = end
+                key_size = data[0]
+                if key_size < 128:
+                    key, key_type_2, tags_2 = _read_string_bB[key_size](data, 1)
+                    pos = key_size + 2
                 else:
-                    key, pos = long_string(data, 1, size)
-                key_type_2, tags = _read_bB(data, pos)
+                    (key, key_type_2, tags_2), pos = long_string(data, 1, key_size, "bB")
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return FindCoordinatorRequest(key, key_type_2, (), unknown_2)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                return FindCoordinatorRequest(key.decode(), key_type_2, (), unknown_2)
             if 0 <= version <= 2:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                key_size_2, = _read_h(data, 0)
+                if key_size_2 >= 0:
+                    end = 2 + key_size_2
                     key_2 = data[2:end].decode()
                     pos = end
                 else:
@@ -100,13 +100,13 @@ class FindCoordinatorRequest(Message, gc=False):
         start = pos
         try:
             if 4 <= version <= 6:
-                key_type, size = _read_bB(data, pos)
+                key_type, coordinator_keys_size = _read_bB(data, pos)
                 pos += 2
                 coordinator_keys: tuple[str, ...]
-                if size == 1:
+                if coordinator_keys_size == 1:
                     coordinator_keys = ()
                 else:
-                    coordinator_keys, pos = read_compact_strings(data, pos, size)
+                    coordinator_keys, pos = read_compact_strings(data, pos, coordinator_keys_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -114,23 +114,20 @@ class FindCoordinatorRequest(Message, gc=False):
                     pos -= 1
                 return FindCoordinatorRequest('', key_type, coordinator_keys, unknown), pos + 1
             if version == 3:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    key = data[pos + 1:end].decode()
-                    pos = end
+                key_size = data[pos]
+                if key_size < 128:
+                    key, key_type_2, tags_2 = _read_string_bB[key_size](data, pos + 1)
+                    pos += key_size + 2
                 else:
-                    key, pos = long_string(data, pos + 1, size)
-                key_type_2, tags = _read_bB(data, pos)
+                    (key, key_type_2, tags_2), pos = long_string(data, pos + 1, key_size, "bB")
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return FindCoordinatorRequest(key, key_type_2, (), unknown_2), pos + 2
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                return FindCoordinatorRequest(key.decode(), key_type_2, (), unknown_2), pos
             if 0 <= version <= 2:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                key_size_2, = _read_h(data, pos)
+                if key_size_2 >= 0:
+                    end = pos + 2 + key_size_2
                     key_2 = data[pos + 2:end].decode()
                     pos = end
                 else:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -24,6 +26,10 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_string_ihB = string_readers("ihB")
 
 
 class Coordinator(Structure, gc=False):
@@ -98,90 +104,84 @@ class FindCoordinatorResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> FindCoordinatorResponse:
         start = pos
         try:
             if 4 <= version <= 6:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, coordinators_size = _read_iB(data, pos)
                 pos += 5
                 coordinators: list[Coordinator]
                 coordinators = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            key = data[pos + 1:end].decode()
-                            pos = end
+                if coordinators_size != 1:
+                    if not 0 < coordinators_size < 128:
+                        coordinators_size, pos = long_count(data, pos, coordinators_size)
+                    while coordinators_size > 1:
+                        coordinators_size -= 1
+                        key_size = data[pos]
+                        if key_size < 128:
+                            key, node_id, host_size = _read_string_iB[key_size](data, pos + 1)
+                            pos += key_size + 5
                         else:
-                            key, pos = long_string(data, pos + 1, size)
-                        node_id, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host = data[pos + 5:end].decode()
-                            pos = end
+                            (key, node_id, host_size), pos = long_string(data, pos + 1, key_size, "iB")
+                        if host_size < 128:
+                            host, port, error_code, error_message_size = _read_string_ihB[host_size](
+                                data, pos,
+                            )
+                            pos += host_size + 6
                         else:
-                            host, pos = long_string(data, pos + 5, size)
-                        port, error_code, size = _read_ihB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 7
+                            (
+                                host, port, error_code, error_message_size,
+                            ), pos = long_string(data, pos, host_size, "ihB")
+                        if error_message_size < 128:
+                            error_message, tags = _read_nullable_string_B[error_message_size](data, pos)
+                            pos += (error_message_size or 1)
                         else:
-                            error_message, pos = long_string(data, pos + 7, size)
-                        tags = data[pos]
+                            (error_message, tags), pos = long_string(data, pos, error_message_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         coordinators.append(Coordinator(
-                            key, node_id, host, port, error_code, error_message, unknown,
+                            key.decode(), node_id, host.decode(), port, error_code,
+                            error_message.decode() if error_message_size else None, unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return FindCoordinatorResponse(
-                    throttle_time_ms, 0, '', 0, '', 0, coordinators, unknown_2,
-                ), pos + 1
+                message = FindCoordinatorResponse(throttle_time_ms, 0, '', 0, '', 0, coordinators, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
-                error_message_2: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message_2 = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message_2 = None
-                    pos += 7
+                throttle_time_ms_2, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                if error_message_size_2 < 128:
+                    error_message_2, node_id_2, host_size_2 = _read_nullable_string_iB[error_message_size_2](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size_2 or 1) + 11
                 else:
-                    error_message_2, pos = long_string(data, pos + 7, size)
-                node_id_2, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    host_2 = data[pos + 5:end].decode()
-                    pos = end
+                    (
+                        error_message_2, node_id_2, host_size_2,
+                    ), pos = long_string(data, pos + 7, error_message_size_2, "iB")
+                if host_size_2 < 128:
+                    host_2, port_2, tags_3 = _read_string_iB[host_size_2](data, pos)
+                    pos += host_size_2 + 4
                 else:
-                    host_2, pos = long_string(data, pos + 5, size)
-                port_2, tags = _read_iB(data, pos)
+                    (host_2, port_2, tags_3), pos = long_string(data, pos, host_size_2, "iB")
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                    pos -= 5
-                return FindCoordinatorResponse(
-                    throttle_time_ms_2, error_code_2, error_message_2, node_id_2, host_2, port_2, [],
-                    unknown_3,
-                ), pos + 5
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                message = FindCoordinatorResponse(
+                    throttle_time_ms_2, error_code_2,
+                    error_message_2.decode() if error_message_size_2 else None, node_id_2, host_2.decode(),
+                    port_2, [], unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 0 <= version <= 2:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -193,9 +193,9 @@ class FindCoordinatorResponse(Message, gc=False):
                 pos += 2
                 error_message_3: str | None
                 if version >= 1:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    error_message_size_3, = _read_h(data, pos)
+                    if error_message_size_3 >= 0:
+                        end = pos + 2 + error_message_size_3
                         error_message_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -203,20 +203,31 @@ class FindCoordinatorResponse(Message, gc=False):
                         pos += 2
                 else:
                     error_message_3 = ''
-                node_id_3, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                node_id_3, host_size_3 = _read_ih(data, pos)
+                if host_size_3 >= 0:
+                    end = pos + 6 + host_size_3
                     host_3 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
                 port_3, = _read_i(data, pos)
-                return FindCoordinatorResponse(
+                message = FindCoordinatorResponse(
                     throttle_time_ms_3, error_code_3, error_message_3, node_id_3, host_3, port_3, [],
-                ), pos + 4
+                )
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, array_readers, as_uuid, long_array, read_compact_strings, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, read_compact_strings, read_unknown_tags,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, write_compact_strings, write_long_array, write_tags,
@@ -74,32 +74,37 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> GetTelemetrySubscriptionsResponse:
         try:
             if version == 0:
-                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(
-                    data, 0,
-                )
+                (
+                    throttle_time_ms, error_code, client_instance_id, subscription_id,
+                    accepted_compression_types_size,
+                ) = _read_ih16siB(data, 0)
                 accepted_compression_types: tuple[int, ...]
-                if size == 1:
+                if accepted_compression_types_size == 1:
                     accepted_compression_types = ()
                     pos = 27
-                elif 0 < size < SHORT:
-                    accepted_compression_types = _read_array_b[size](data, 27)
-                    pos = size + 26
+                elif 0 < accepted_compression_types_size < SHORT:
+                    accepted_compression_types = _read_array_b[accepted_compression_types_size](data, 27)
+                    pos = accepted_compression_types_size + 26
                 else:
-                    accepted_compression_types, pos = long_array(data, 27, size, "b")
-                push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
+                    accepted_compression_types, pos = long_array(
+                        data, 27, accepted_compression_types_size, "b",
+                    )
+                push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics_size = _read_iitB(
+                    data, pos,
+                )
                 pos += 10
                 requested_metrics: tuple[str, ...]
-                if size == 1:
+                if requested_metrics_size == 1:
                     requested_metrics = ()
                 else:
-                    requested_metrics, pos = read_compact_strings(data, pos, size)
+                    requested_metrics, pos = read_compact_strings(data, pos, requested_metrics_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return GetTelemetrySubscriptionsResponse(
-                    throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id,
+                    throttle_time_ms, error_code, UUIDS[client_instance_id], subscription_id,
                     accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality,
                     requested_metrics, unknown,
                 )
@@ -114,32 +119,39 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(
-                    data, pos,
-                )
+                (
+                    throttle_time_ms, error_code, client_instance_id, subscription_id,
+                    accepted_compression_types_size,
+                ) = _read_ih16siB(data, pos)
                 accepted_compression_types: tuple[int, ...]
-                if size == 1:
+                if accepted_compression_types_size == 1:
                     accepted_compression_types = ()
                     pos += 27
-                elif 0 < size < SHORT:
-                    accepted_compression_types = _read_array_b[size](data, pos + 27)
-                    pos += size + 26
+                elif 0 < accepted_compression_types_size < SHORT:
+                    accepted_compression_types = _read_array_b[accepted_compression_types_size](
+                        data, pos + 27,
+                    )
+                    pos += accepted_compression_types_size + 26
                 else:
-                    accepted_compression_types, pos = long_array(data, pos + 27, size, "b")
-                push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
+                    accepted_compression_types, pos = long_array(
+                        data, pos + 27, accepted_compression_types_size, "b",
+                    )
+                push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics_size = _read_iitB(
+                    data, pos,
+                )
                 pos += 10
                 requested_metrics: tuple[str, ...]
-                if size == 1:
+                if requested_metrics_size == 1:
                     requested_metrics = ()
                 else:
-                    requested_metrics, pos = read_compact_strings(data, pos, size)
+                    requested_metrics, pos = read_compact_strings(data, pos, requested_metrics_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return GetTelemetrySubscriptionsResponse(
-                    throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id,
+                    throttle_time_ms, error_code, UUIDS[client_instance_id], subscription_id,
                     accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality,
                     requested_metrics, unknown,
                 ), pos + 1

@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,13 +19,10 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _read_iii = struct.Struct(">iii").unpack_from
 _read_q = struct.Struct(">q").unpack_from
-_read_qB = struct.Struct(">qB").unpack_from
 _read_qi = struct.Struct(">qi").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
@@ -36,6 +34,11 @@ _write_iii = struct.Struct(">iii").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
 _write_qi = struct.Struct(">qi").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_string_iiB = string_readers("iiB")
+_read_nullable_string_qB = nullable_string_readers("qB")
 
 
 class MemberMetadata(Structure, gc=False):
@@ -111,99 +114,102 @@ class GroupMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GroupMetadataValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> GroupMetadataValue:
         start = pos
         try:
             if version == 4:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_type = data[pos + 1:end].decode()
-                    pos = end
+                protocol_type_size = data[pos]
+                if protocol_type_size < 128:
+                    protocol_type, generation, protocol_size = _read_string_iB[protocol_type_size](
+                        data, pos + 1,
+                    )
+                    pos += protocol_type_size + 5
                 else:
-                    protocol_type, pos = long_string(data, pos + 1, size)
-                generation, size = _read_iB(data, pos)
-                protocol: str | None
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    protocol = data[pos + 5:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol = None
-                    pos += 5
+                    (
+                        protocol_type, generation, protocol_size,
+                    ), pos = long_string(data, pos + 1, protocol_type_size, "iB")
+                if protocol_size < 128:
+                    protocol, leader_size = _read_nullable_string_B[protocol_size](data, pos)
+                    pos += (protocol_size or 1)
                 else:
-                    protocol, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                leader: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    leader = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    leader = None
-                    pos += 1
+                    (protocol, leader_size), pos = long_string(data, pos, protocol_size, "B")
+                if leader_size < 128:
+                    leader, current_state_timestamp, members_size = _read_nullable_string_qB[leader_size](
+                        data, pos,
+                    )
+                    pos += (leader_size or 1) + 8
                 else:
-                    leader, pos = long_string(data, pos + 1, size)
-                current_state_timestamp, size = _read_qB(data, pos)
-                pos += 9
+                    (
+                        leader, current_state_timestamp, members_size,
+                    ), pos = long_string(data, pos, leader_size, "qB")
                 members: list[MemberMetadata]
                 members = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
+                if members_size != 1:
+                    if not 0 < members_size < 128:
+                        members_size, pos = long_count(data, pos, members_size)
+                    while members_size > 1:
+                        members_size -= 1
+                        member_id_size = data[pos]
+                        if member_id_size < 128:
+                            member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos + 1)
+                            pos += member_id_size + 1
                         else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id = None
-                            pos += 1
+                            (
+                                member_id, group_instance_id_size,
+                            ), pos = long_string(data, pos + 1, member_id_size, "B")
+                        if group_instance_id_size < 128:
+                            group_instance_id, client_id_size = _read_nullable_string_B[group_instance_id_size](
+                                data, pos,
+                            )
+                            pos += (group_instance_id_size or 1)
                         else:
-                            group_instance_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            client_id = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_instance_id, client_id_size,
+                            ), pos = long_string(data, pos, group_instance_id_size, "B")
+                        if client_id_size < 128:
+                            client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                            pos += client_id_size
                         else:
-                            client_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            client_host = data[pos + 1:end].decode()
-                            pos = end
+                            (client_id, client_host_size), pos = long_string(data, pos, client_id_size, "B")
+                        if client_host_size < 128:
+                            client_host, rebalance_timeout, session_timeout, subscription_size = _read_string_iiB[client_host_size](
+                                data, pos,
+                            )
+                            pos += client_host_size + 8
                         else:
-                            client_host, pos = long_string(data, pos + 1, size)
-                        rebalance_timeout, session_timeout, size = _read_iiB(data, pos)
-                        pos += 9
+                            (
+                                client_host, rebalance_timeout, session_timeout, subscription_size,
+                            ), pos = long_string(data, pos, client_host_size, "iiB")
                         subscription: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if subscription_size > 127:
+                            subscription_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if subscription_size > 16383:
+                                subscription_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if subscription_size > 2097151:
+                                    subscription_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if subscription_size > 0:
+                            end = pos + subscription_size - 1
                             subscription = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        size = data[pos]
+                        assignment_size = data[pos]
                         pos += 1
                         assignment: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if assignment_size > 127:
+                            assignment_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if assignment_size > 16383:
+                                assignment_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if assignment_size > 2097151:
+                                    assignment_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if assignment_size > 0:
+                            end = pos + assignment_size - 1
                             assignment = data[pos:end]
                             pos = end
                         else:
@@ -215,93 +221,98 @@ class GroupMetadataValue(Message, gc=False):
                             pos -= 1
                         pos += 1
                         members.append(MemberMetadata(
-                            member_id, group_instance_id, client_id, client_host, rebalance_timeout,
-                            session_timeout, subscription, assignment, unknown,
+                            member_id.decode(),
+                            group_instance_id.decode() if group_instance_id_size else None,
+                            client_id.decode(), client_host.decode(), rebalance_timeout, session_timeout,
+                            subscription, assignment, unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return GroupMetadataValue(
-                    protocol_type, generation, protocol, leader, current_state_timestamp, members, unknown_2,
-                ), pos + 1
+                message = GroupMetadataValue(
+                    protocol_type.decode(), generation, protocol.decode() if protocol_size else None,
+                    leader.decode() if leader_size else None, current_state_timestamp, members, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                protocol_type_size_2, = _read_h(data, pos)
+                if protocol_type_size_2 >= 0:
+                    end = pos + 2 + protocol_type_size_2
                     protocol_type_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_2, size = _read_ih(data, pos)
+                generation_2, protocol_size_2 = _read_ih(data, pos)
                 protocol_2: str | None
-                if size >= 0:
-                    end = pos + 6 + size
+                if protocol_size_2 >= 0:
+                    end = pos + 6 + protocol_size_2
                     protocol_2 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     protocol_2 = None
                     pos += 6
-                size, = _read_h(data, pos)
+                leader_size_2, = _read_h(data, pos)
                 leader_2: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if leader_size_2 >= 0:
+                    end = pos + 2 + leader_size_2
                     leader_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     leader_2 = None
                     pos += 2
-                current_state_timestamp_2, size = _read_qi(data, pos)
+                current_state_timestamp_2, members_size_2 = _read_qi(data, pos)
                 pos += 12
                 members_2: list[MemberMetadata]
                 members_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, members_size_2)):
+                    member_id_size_2, = _read_h(data, pos)
+                    if member_id_size_2 >= 0:
+                        end = pos + 2 + member_id_size_2
                         member_id_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
+                    group_instance_id_size_2, = _read_h(data, pos)
                     group_instance_id_2: str | None
-                    if size >= 0:
-                        end = pos + 2 + size
+                    if group_instance_id_size_2 >= 0:
+                        end = pos + 2 + group_instance_id_size_2
                         group_instance_id_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         group_instance_id_2 = None
                         pos += 2
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    client_id_size_2, = _read_h(data, pos)
+                    if client_id_size_2 >= 0:
+                        end = pos + 2 + client_id_size_2
                         client_id_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    client_host_size_2, = _read_h(data, pos)
+                    if client_host_size_2 >= 0:
+                        end = pos + 2 + client_host_size_2
                         client_host_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    rebalance_timeout_2, session_timeout_2, size = _read_iii(data, pos)
+                    rebalance_timeout_2, session_timeout_2, subscription_size_2 = _read_iii(data, pos)
                     pos += 12
                     subscription_2: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if subscription_size_2 >= 0:
+                        end = pos + subscription_size_2
                         subscription_2 = data[pos:end]
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    assignment_size_2, = _read_i(data, pos)
                     pos += 4
                     assignment_2: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if assignment_size_2 >= 0:
+                        end = pos + assignment_size_2
                         assignment_2 = data[pos:end]
                         pos = end
                     else:
@@ -311,31 +322,34 @@ class GroupMetadataValue(Message, gc=False):
                         session_timeout_2, subscription_2, assignment_2,
                     ))
                 if pos <= len(data):
-                    return GroupMetadataValue(
+                    message = GroupMetadataValue(
                         protocol_type_2, generation_2, protocol_2, leader_2, current_state_timestamp_2,
                         members_2,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
             if 0 <= version <= 2:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                protocol_type_size_3, = _read_h(data, pos)
+                if protocol_type_size_3 >= 0:
+                    end = pos + 2 + protocol_type_size_3
                     protocol_type_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_3, size = _read_ih(data, pos)
+                generation_3, protocol_size_3 = _read_ih(data, pos)
                 protocol_3: str | None
-                if size >= 0:
-                    end = pos + 6 + size
+                if protocol_size_3 >= 0:
+                    end = pos + 6 + protocol_size_3
                     protocol_3 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     protocol_3 = None
                     pos += 6
-                size, = _read_h(data, pos)
+                leader_size_3, = _read_h(data, pos)
                 leader_3: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if leader_size_3 >= 0:
+                    end = pos + 2 + leader_size_3
                     leader_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
@@ -347,29 +361,28 @@ class GroupMetadataValue(Message, gc=False):
                     pos += 8
                 else:
                     current_state_timestamp_3 = -1
-                size, = _read_i(data, pos)
+                members_size_3, = _read_i(data, pos)
                 pos += 4
                 members_3: list[MemberMetadata]
                 members_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, members_size_3)):
+                    member_id_size_3, = _read_h(data, pos)
+                    if member_id_size_3 >= 0:
+                        end = pos + 2 + member_id_size_3
                         member_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    client_id_size_3, = _read_h(data, pos)
+                    if client_id_size_3 >= 0:
+                        end = pos + 2 + client_id_size_3
                         client_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    client_host_size_3, = _read_h(data, pos)
+                    if client_host_size_3 >= 0:
+                        end = pos + 2 + client_host_size_3
                         client_host_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -380,20 +393,20 @@ class GroupMetadataValue(Message, gc=False):
                         pos += 4
                     else:
                         rebalance_timeout_3 = -1
-                    session_timeout_3, size = _read_ii(data, pos)
+                    session_timeout_3, subscription_size_3 = _read_ii(data, pos)
                     pos += 8
                     subscription_3: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if subscription_size_3 >= 0:
+                        end = pos + subscription_size_3
                         subscription_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    assignment_size_3, = _read_i(data, pos)
                     pos += 4
                     assignment_3: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if assignment_size_3 >= 0:
+                        end = pos + assignment_size_3
                         assignment_3 = data[pos:end]
                         pos = end
                     else:
@@ -403,13 +416,24 @@ class GroupMetadataValue(Message, gc=False):
                         subscription_3, assignment_3,
                     ))
                 if pos <= len(data):
-                    return GroupMetadataValue(
+                    message = GroupMetadataValue(
                         protocol_type_3, generation_3, protocol_3, leader_3, current_state_timestamp_3,
                         members_3,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GroupMetadataValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

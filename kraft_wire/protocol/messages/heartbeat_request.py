@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,12 +16,14 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
 
 
 class HeartbeatRequest(Message, gc=False):
@@ -52,56 +56,48 @@ class HeartbeatRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> HeartbeatRequest:
         try:
             if version == 4:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    group_id = data[1:end].decode()
-                    pos = end
+                group_id_size = data[0]
+                if group_id_size < 128:
+                    group_id, generation_id, member_id_size = _read_string_iB[group_id_size](data, 1)
+                    pos = group_id_size + 5
                 else:
-                    group_id, pos = long_string(data, 1, size)
-                generation_id, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    member_id = data[pos + 5:end].decode()
-                    pos = end
+                    (group_id, generation_id, member_id_size), pos = long_string(data, 1, group_id_size, "iB")
+                if member_id_size < 128:
+                    member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos)
+                    pos += member_id_size
                 else:
-                    member_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                group_instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id = None
-                    pos += 1
+                    (member_id, group_instance_id_size), pos = long_string(data, pos, member_id_size, "B")
+                if group_instance_id_size < 128:
+                    group_instance_id, tags = _read_nullable_string_B[group_instance_id_size](data, pos)
+                    pos += (group_instance_id_size or 1)
                 else:
-                    group_instance_id, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (group_instance_id, tags), pos = long_string(data, pos, group_instance_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return HeartbeatRequest(group_id, generation_id, member_id, group_instance_id, unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return HeartbeatRequest(
+                    group_id.decode(), generation_id, member_id.decode(),
+                    group_instance_id.decode() if group_instance_id_size else None, unknown,
+                )
             if version == 3:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                group_id_size_2, = _read_h(data, 0)
+                if group_id_size_2 >= 0:
+                    end = 2 + group_id_size_2
                     group_id_2 = data[2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_2, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                generation_id_2, member_id_size_2 = _read_ih(data, pos)
+                if member_id_size_2 >= 0:
+                    end = pos + 6 + member_id_size_2
                     member_id_2 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
+                group_instance_id_size_2, = _read_h(data, pos)
                 group_instance_id_2: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if group_instance_id_size_2 >= 0:
+                    end = pos + 2 + group_instance_id_size_2
                     group_instance_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
@@ -110,16 +106,16 @@ class HeartbeatRequest(Message, gc=False):
                 if pos <= len(data):
                     return HeartbeatRequest(group_id_2, generation_id_2, member_id_2, group_instance_id_2)
             if 0 <= version <= 2:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                group_id_size_3, = _read_h(data, 0)
+                if group_id_size_3 >= 0:
+                    end = 2 + group_id_size_3
                     group_id_3 = data[2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_3, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                generation_id_3, member_id_size_3 = _read_ih(data, pos)
+                if member_id_size_3 >= 0:
+                    end = pos + 6 + member_id_size_3
                     member_id_3 = data[pos + 6:end].decode()
                     pos = end
                 else:
@@ -135,58 +131,50 @@ class HeartbeatRequest(Message, gc=False):
         start = pos
         try:
             if version == 4:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, generation_id, member_id_size = _read_string_iB[group_id_size](data, pos + 1)
+                    pos += group_id_size + 5
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                generation_id, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    member_id = data[pos + 5:end].decode()
-                    pos = end
+                    (
+                        group_id, generation_id, member_id_size,
+                    ), pos = long_string(data, pos + 1, group_id_size, "iB")
+                if member_id_size < 128:
+                    member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos)
+                    pos += member_id_size
                 else:
-                    member_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                group_instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id = None
-                    pos += 1
+                    (member_id, group_instance_id_size), pos = long_string(data, pos, member_id_size, "B")
+                if group_instance_id_size < 128:
+                    group_instance_id, tags = _read_nullable_string_B[group_instance_id_size](data, pos)
+                    pos += (group_instance_id_size or 1)
                 else:
-                    group_instance_id, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (group_instance_id, tags), pos = long_string(data, pos, group_instance_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return HeartbeatRequest(
-                    group_id, generation_id, member_id, group_instance_id, unknown,
-                ), pos + 1
+                    group_id.decode(), generation_id, member_id.decode(),
+                    group_instance_id.decode() if group_instance_id_size else None, unknown,
+                ), pos
             if version == 3:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_2, = _read_h(data, pos)
+                if group_id_size_2 >= 0:
+                    end = pos + 2 + group_id_size_2
                     group_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_2, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                generation_id_2, member_id_size_2 = _read_ih(data, pos)
+                if member_id_size_2 >= 0:
+                    end = pos + 6 + member_id_size_2
                     member_id_2 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
+                group_instance_id_size_2, = _read_h(data, pos)
                 group_instance_id_2: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if group_instance_id_size_2 >= 0:
+                    end = pos + 2 + group_instance_id_size_2
                     group_instance_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
@@ -197,16 +185,16 @@ class HeartbeatRequest(Message, gc=False):
                         group_id_2, generation_id_2, member_id_2, group_instance_id_2,
                     ), pos
             if 0 <= version <= 2:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_3, = _read_h(data, pos)
+                if group_id_size_3 >= 0:
+                    end = pos + 2 + group_id_size_3
                     group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_3, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                generation_id_3, member_id_size_3 = _read_ih(data, pos)
+                if member_id_size_3 >= 0:
+                    end = pos + 6 + member_id_size_3
                     member_id_3 = data[pos + 6:end].decode()
                     pos = end
                 else:

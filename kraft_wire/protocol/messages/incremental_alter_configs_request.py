@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -28,6 +28,9 @@ _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_bB = string_readers("bB")
 
 
 class AlterableConfig(Structure, gc=False):
@@ -92,108 +95,105 @@ class IncrementalAlterConfigsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> IncrementalAlterConfigsRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                resources_size = data[pos]
                 pos += 1
                 resources: list[AlterConfigsResource]
                 resources = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
+                if resources_size != 1:
+                    if not 0 < resources_size < 128:
+                        resources_size, pos = long_count(data, pos, resources_size)
+                    while resources_size > 1:
+                        resources_size -= 1
+                        resource_type, resource_name_size = _read_bB(data, pos)
+                        if resource_name_size < 128:
+                            resource_name, configs_size = _read_string_B[resource_name_size](data, pos + 2)
+                            pos += resource_name_size + 2
                         else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                resource_name, configs_size,
+                            ), pos = long_string(data, pos + 2, resource_name_size, "B")
                         configs: list[AlterableConfig]
                         configs = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if configs_size != 1:
+                            if not 0 < configs_size < 128:
+                                configs_size, pos = long_count(data, pos, configs_size)
+                            while configs_size > 1:
+                                configs_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, config_operation, value_size = _read_string_bB[name_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size + 2
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                config_operation, size = _read_bB(data, pos)
-                                value: str | None
-                                if 0 < size < 128:
-                                    end = pos + 1 + size
-                                    value = data[pos + 2:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    value = None
-                                    pos += 2
+                                    (
+                                        name, config_operation, value_size,
+                                    ), pos = long_string(data, pos + 1, name_size, "bB")
+                                if value_size < 128:
+                                    value, tags = _read_nullable_string_B[value_size](data, pos)
+                                    pos += (value_size or 1)
                                 else:
-                                    value, pos = long_string(data, pos + 2, size)
-                                tags = data[pos]
+                                    (value, tags), pos = long_string(data, pos, value_size, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                configs.append(AlterableConfig(name, config_operation, value, unknown))
-                        tags = data[pos]
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
+                                configs.append(AlterableConfig(
+                                    name.decode(), config_operation, value.decode() if value_size else None,
+                                    unknown,
+                                ))
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         resources.append(AlterConfigsResource(
-                            resource_type, resource_name, configs, unknown_2,
+                            resource_type, resource_name.decode(), configs, unknown_2,
                         ))
-                validate_only, tags = _read_tB(data, pos)
+                validate_only, tags_3 = _read_tB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                     pos -= 2
-                return IncrementalAlterConfigsRequest(resources, validate_only, unknown_3), pos + 2
+                message = IncrementalAlterConfigsRequest(resources, validate_only, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if version == 0:
-                size, = _read_i(data, pos)
+                resources_size_2, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[AlterConfigsResource]
                 resources_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    resource_type_2, size = _read_bh(data, pos)
-                    if size >= 0:
-                        end = pos + 3 + size
+                for _ in range(check_count(data, pos, resources_size_2)):
+                    resource_type_2, resource_name_size_2 = _read_bh(data, pos)
+                    if resource_name_size_2 >= 0:
+                        end = pos + 3 + resource_name_size_2
                         resource_name_2 = data[pos + 3:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    configs_size_2, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[AlterableConfig]
                     configs_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, configs_size_2)):
+                        name_size_2, = _read_h(data, pos)
+                        if name_size_2 >= 0:
+                            end = pos + 2 + name_size_2
                             name_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        config_operation_2, size = _read_bh(data, pos)
+                        config_operation_2, value_size_2 = _read_bh(data, pos)
                         value_2: str | None
-                        if size >= 0:
-                            end = pos + 3 + size
+                        if value_size_2 >= 0:
+                            end = pos + 3 + value_size_2
                             value_2 = data[pos + 3:end].decode()
                             pos = end
                         else:
@@ -202,10 +202,21 @@ class IncrementalAlterConfigsRequest(Message, gc=False):
                         configs_2.append(AlterableConfig(name_2, config_operation_2, value_2))
                     resources_2.append(AlterConfigsResource(resource_type_2, resource_name_2, configs_2))
                 validate_only_2 = data[pos] != 0
-                return IncrementalAlterConfigsRequest(resources_2, validate_only_2), pos + 1
+                message = IncrementalAlterConfigsRequest(resources_2, validate_only_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,12 +15,13 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_iqhttB = struct.Struct(">iqh??B").unpack_from
 _read_qh = struct.Struct(">qh").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iqhttB = struct.Struct(">iqh??B").pack
 _write_qh = struct.Struct(">qh").pack
+_read_nullable_string_i = nullable_string_readers("i")
+_read_nullable_string_iqhttB = nullable_string_readers("iqh??B")
 
 
 class InitProducerIdRequest(Message, gc=False):
@@ -59,42 +60,36 @@ class InitProducerIdRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> InitProducerIdRequest:
         try:
             if version == 6:
-                size = data[0]
-                transactional_id: str | None
-                if 0 < size < 128:
-                    end = 0 + size
-                    transactional_id = data[1:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id = None
-                    pos = 1
+                transactional_id_size = data[0]
+                if transactional_id_size < 128:
+                    (
+                        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
+                        keep_prepared_txn, tags,
+                    ) = _read_nullable_string_iqhttB[transactional_id_size](data, 1)
+                    pos = (transactional_id_size or 1) + 17
                 else:
-                    transactional_id, pos = long_string(data, 1, size)
-                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(
-                    data, pos,
-                )
+                    (
+                        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
+                        keep_prepared_txn, tags,
+                    ), pos = long_string(data, 1, transactional_id_size, "iqh??B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                    pos -= 17
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return InitProducerIdRequest(
-                    transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
-                    keep_prepared_txn, unknown,
+                    transactional_id.decode() if transactional_id_size else None, transaction_timeout_ms,
+                    producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown,
                 )
             if 2 <= version <= 5:
-                size = data[0]
-                transactional_id_2: str | None
-                if 0 < size < 128:
-                    end = 0 + size
-                    transactional_id_2 = data[1:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id_2 = None
-                    pos = 1
+                transactional_id_size_2 = data[0]
+                if transactional_id_size_2 < 128:
+                    transactional_id_2, transaction_timeout_ms_2 = _read_nullable_string_i[transactional_id_size_2](
+                        data, 1,
+                    )
+                    pos = (transactional_id_size_2 or 1) + 4
                 else:
-                    transactional_id_2, pos = long_string(data, 1, size)
-                transaction_timeout_ms_2, = _read_i(data, pos)
-                pos += 4
+                    (
+                        transactional_id_2, transaction_timeout_ms_2,
+                    ), pos = long_string(data, 1, transactional_id_size_2, "i")
                 producer_id_2: int
                 producer_epoch_2: int
                 if version >= 3:
@@ -103,20 +98,20 @@ class InitProducerIdRequest(Message, gc=False):
                 else:
                     producer_id_2 = -1
                     producer_epoch_2 = -1
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return InitProducerIdRequest(
-                    transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False,
-                    False, unknown_2,
+                    transactional_id_2.decode() if transactional_id_size_2 else None,
+                    transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False, False, unknown_2,
                 )
             if 0 <= version <= 1:
-                size, = _read_h(data, 0)
+                transactional_id_size_3, = _read_h(data, 0)
                 transactional_id_3: str | None
-                if size >= 0:
-                    end = 2 + size
+                if transactional_id_size_3 >= 0:
+                    end = 2 + transactional_id_size_3
                     transactional_id_3 = data[2:end].decode()
                     pos = end
                 else:
@@ -135,42 +130,36 @@ class InitProducerIdRequest(Message, gc=False):
         start = pos
         try:
             if version == 6:
-                size = data[pos]
-                transactional_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    transactional_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id = None
-                    pos += 1
+                transactional_id_size = data[pos]
+                if transactional_id_size < 128:
+                    (
+                        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
+                        keep_prepared_txn, tags,
+                    ) = _read_nullable_string_iqhttB[transactional_id_size](data, pos + 1)
+                    pos += (transactional_id_size or 1) + 17
                 else:
-                    transactional_id, pos = long_string(data, pos + 1, size)
-                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(
-                    data, pos,
-                )
+                    (
+                        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
+                        keep_prepared_txn, tags,
+                    ), pos = long_string(data, pos + 1, transactional_id_size, "iqh??B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                    pos -= 17
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return InitProducerIdRequest(
-                    transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
-                    keep_prepared_txn, unknown,
-                ), pos + 17
+                    transactional_id.decode() if transactional_id_size else None, transaction_timeout_ms,
+                    producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown,
+                ), pos
             if 2 <= version <= 5:
-                size = data[pos]
-                transactional_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    transactional_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id_2 = None
-                    pos += 1
+                transactional_id_size_2 = data[pos]
+                if transactional_id_size_2 < 128:
+                    transactional_id_2, transaction_timeout_ms_2 = _read_nullable_string_i[transactional_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (transactional_id_size_2 or 1) + 4
                 else:
-                    transactional_id_2, pos = long_string(data, pos + 1, size)
-                transaction_timeout_ms_2, = _read_i(data, pos)
-                pos += 4
+                    (
+                        transactional_id_2, transaction_timeout_ms_2,
+                    ), pos = long_string(data, pos + 1, transactional_id_size_2, "i")
                 producer_id_2: int
                 producer_epoch_2: int
                 if version >= 3:
@@ -179,20 +168,20 @@ class InitProducerIdRequest(Message, gc=False):
                 else:
                     producer_id_2 = -1
                     producer_epoch_2 = -1
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return InitProducerIdRequest(
-                    transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False,
-                    False, unknown_2,
+                    transactional_id_2.decode() if transactional_id_size_2 else None,
+                    transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False, False, unknown_2,
                 ), pos + 1
             if 0 <= version <= 1:
-                size, = _read_h(data, pos)
+                transactional_id_size_3, = _read_h(data, pos)
                 transactional_id_3: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if transactional_id_size_3 >= 0:
+                    end = pos + 2 + transactional_id_size_3
                     transactional_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:

@@ -69,10 +69,12 @@ class InitProducerIdResponse(Message, gc=False):
                     ongoing_txn_producer_epoch, unknown,
                 )
             if 2 <= version <= 5:
-                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(data, 0)
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags_2 = _read_ihqhB(
+                    data, 0,
+                )
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2 = read_unknown_tags(data, 17, tags)[0]
+                if tags_2:
+                    unknown_2 = read_unknown_tags(data, 17, tags_2)[0]
                 return InitProducerIdResponse(
                     throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2,
                 )
@@ -103,12 +105,12 @@ class InitProducerIdResponse(Message, gc=False):
                     ongoing_txn_producer_epoch, unknown,
                 ), pos + 27
             if 2 <= version <= 5:
-                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags_2 = _read_ihqhB(
                     data, pos,
                 )
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 17, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
                     pos -= 17
                 return InitProducerIdResponse(
                     throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2,

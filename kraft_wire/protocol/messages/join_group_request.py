@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,11 +19,13 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iiB = string_readers("iiB")
 
 
 class JoinGroupRequestProtocol(Structure, gc=False):
@@ -83,66 +86,65 @@ class JoinGroupRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> JoinGroupRequest:
         start = pos
         try:
             if 8 <= version <= 9:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, session_timeout_ms, rebalance_timeout_ms, member_id_size = _read_string_iiB[group_id_size](
+                        data, pos + 1,
+                    )
+                    pos += group_id_size + 9
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                session_timeout_ms, rebalance_timeout_ms, size = _read_iiB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 8 + size
-                    member_id = data[pos + 9:end].decode()
-                    pos = end
+                    (
+                        group_id, session_timeout_ms, rebalance_timeout_ms, member_id_size,
+                    ), pos = long_string(data, pos + 1, group_id_size, "iiB")
+                if member_id_size < 128:
+                    member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos)
+                    pos += member_id_size
                 else:
-                    member_id, pos = long_string(data, pos + 9, size)
-                size = data[pos]
-                group_instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id = None
-                    pos += 1
+                    (member_id, group_instance_id_size), pos = long_string(data, pos, member_id_size, "B")
+                if group_instance_id_size < 128:
+                    group_instance_id, protocol_type_size = _read_nullable_string_B[group_instance_id_size](
+                        data, pos,
+                    )
+                    pos += (group_instance_id_size or 1)
                 else:
-                    group_instance_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_type = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        group_instance_id, protocol_type_size,
+                    ), pos = long_string(data, pos, group_instance_id_size, "B")
+                if protocol_type_size < 128:
+                    protocol_type, protocols_size = _read_string_B[protocol_type_size](data, pos)
+                    pos += protocol_type_size
                 else:
-                    protocol_type, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (protocol_type, protocols_size), pos = long_string(data, pos, protocol_type_size, "B")
                 protocols: list[JoinGroupRequestProtocol]
                 protocols = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if protocols_size != 1:
+                    if not 0 < protocols_size < 128:
+                        protocols_size, pos = long_count(data, pos, protocols_size)
+                    while protocols_size > 1:
+                        protocols_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, metadata_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, metadata_size), pos = long_string(data, pos + 1, name_size, "B")
                         metadata: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if metadata_size > 127:
+                            metadata_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if metadata_size > 16383:
+                                metadata_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if metadata_size > 2097151:
+                                    metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if metadata_size > 0:
+                            end = pos + metadata_size - 1
                             metadata = data[pos:end]
                             pos = end
                         else:
@@ -153,108 +155,110 @@ class JoinGroupRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        protocols.append(JoinGroupRequestProtocol(name, metadata, unknown))
-                size = data[pos]
-                reason: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    reason = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    reason = None
-                    pos += 1
+                        protocols.append(JoinGroupRequestProtocol(name.decode(), metadata, unknown))
+                reason_size = data[pos]
+                if reason_size < 128:
+                    reason, tags_2 = _read_nullable_string_B[reason_size](data, pos + 1)
+                    pos += (reason_size or 1) + 1
                 else:
-                    reason, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (reason, tags_2), pos = long_string(data, pos + 1, reason_size, "B")
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return JoinGroupRequest(
-                    group_id, session_timeout_ms, rebalance_timeout_ms, member_id, group_instance_id,
-                    protocol_type, protocols, reason, unknown_2,
-                ), pos + 1
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                message = JoinGroupRequest(
+                    group_id.decode(), session_timeout_ms, rebalance_timeout_ms, member_id.decode(),
+                    group_instance_id.decode() if group_instance_id_size else None, protocol_type.decode(),
+                    protocols, reason.decode() if reason_size else None, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 6 <= version <= 7:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_size_2 = _read_string_iiB[group_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += group_id_size_2 + 9
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                session_timeout_ms_2, rebalance_timeout_ms_2, size = _read_iiB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 8 + size
-                    member_id_2 = data[pos + 9:end].decode()
-                    pos = end
+                    (
+                        group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_size_2,
+                    ), pos = long_string(data, pos + 1, group_id_size_2, "iiB")
+                if member_id_size_2 < 128:
+                    member_id_2, group_instance_id_size_2 = _read_string_B[member_id_size_2](data, pos)
+                    pos += member_id_size_2
                 else:
-                    member_id_2, pos = long_string(data, pos + 9, size)
-                size = data[pos]
-                group_instance_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id_2 = None
-                    pos += 1
+                    (
+                        member_id_2, group_instance_id_size_2,
+                    ), pos = long_string(data, pos, member_id_size_2, "B")
+                if group_instance_id_size_2 < 128:
+                    group_instance_id_2, protocol_type_size_2 = _read_nullable_string_B[group_instance_id_size_2](
+                        data, pos,
+                    )
+                    pos += (group_instance_id_size_2 or 1)
                 else:
-                    group_instance_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_type_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        group_instance_id_2, protocol_type_size_2,
+                    ), pos = long_string(data, pos, group_instance_id_size_2, "B")
+                if protocol_type_size_2 < 128:
+                    protocol_type_2, protocols_size_2 = _read_string_B[protocol_type_size_2](data, pos)
+                    pos += protocol_type_size_2
                 else:
-                    protocol_type_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        protocol_type_2, protocols_size_2,
+                    ), pos = long_string(data, pos, protocol_type_size_2, "B")
                 protocols_2: list[JoinGroupRequestProtocol]
                 protocols_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if protocols_size_2 != 1:
+                    if not 0 < protocols_size_2 < 128:
+                        protocols_size_2, pos = long_count(data, pos, protocols_size_2)
+                    while protocols_size_2 > 1:
+                        protocols_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, metadata_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name_2, metadata_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         metadata_2: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if metadata_size_2 > 127:
+                            metadata_size_2 += (data[pos] - 1) << 7
+                            pos += 1
+                            if metadata_size_2 > 16383:
+                                metadata_size_2 += (data[pos] - 1) << 14
+                                pos += 1
+                                if metadata_size_2 > 2097151:
+                                    metadata_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                        if metadata_size_2 > 0:
+                            end = pos + metadata_size_2 - 1
                             metadata_2 = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        protocols_2.append(JoinGroupRequestProtocol(name_2, metadata_2, unknown_3))
-                tags = data[pos]
+                        protocols_2.append(JoinGroupRequestProtocol(name_2.decode(), metadata_2, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return JoinGroupRequest(
-                    group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_2,
-                    group_instance_id_2, protocol_type_2, protocols_2, None, unknown_4,
-                ), pos + 1
+                message = JoinGroupRequest(
+                    group_id_2.decode(), session_timeout_ms_2, rebalance_timeout_ms_2, member_id_2.decode(),
+                    group_instance_id_2.decode() if group_instance_id_size_2 else None,
+                    protocol_type_2.decode(), protocols_2, None, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 5:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_3, = _read_h(data, pos)
+                if group_id_size_3 >= 0:
+                    end = pos + 2 + group_id_size_3
                     group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
@@ -267,18 +271,18 @@ class JoinGroupRequest(Message, gc=False):
                     pos += 4
                 else:
                     rebalance_timeout_ms_3 = -1
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                member_id_size_3, = _read_h(data, pos)
+                if member_id_size_3 >= 0:
+                    end = pos + 2 + member_id_size_3
                     member_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 group_instance_id_3: str | None
                 if version >= 5:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    group_instance_id_size_3, = _read_h(data, pos)
+                    if group_instance_id_size_3 >= 0:
+                        end = pos + 2 + group_instance_id_size_3
                         group_instance_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -286,44 +290,54 @@ class JoinGroupRequest(Message, gc=False):
                         pos += 2
                 else:
                     group_instance_id_3 = None
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                protocol_type_size_3, = _read_h(data, pos)
+                if protocol_type_size_3 >= 0:
+                    end = pos + 2 + protocol_type_size_3
                     protocol_type_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_i(data, pos)
+                protocols_size_3, = _read_i(data, pos)
                 pos += 4
                 protocols_3: list[JoinGroupRequestProtocol]
                 protocols_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, protocols_size_3)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    metadata_size_3, = _read_i(data, pos)
                     pos += 4
                     metadata_3: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if metadata_size_3 >= 0:
+                        end = pos + metadata_size_3
                         metadata_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
                     protocols_3.append(JoinGroupRequestProtocol(name_3, metadata_3))
                 if pos <= len(data):
-                    return JoinGroupRequest(
+                    message = JoinGroupRequest(
                         group_id_3, session_timeout_ms_3, rebalance_timeout_ms_3, member_id_3,
                         group_instance_id_3, protocol_type_3, protocols_3, None,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

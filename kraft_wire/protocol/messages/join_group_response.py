@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,7 +17,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hih = struct.Struct(">hih").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -29,6 +29,10 @@ _write_hih = struct.Struct(">hih").pack
 _write_i = struct.Struct(">i").pack
 _write_ihi = struct.Struct(">ihi").pack
 _write_ihiB = struct.Struct(">ihiB").pack
+_read_nullable_string = nullable_string_readers("")
+_read_string_tB = string_readers("?B")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class JoinGroupResponseMember(Structure, gc=False):
@@ -101,81 +105,74 @@ class JoinGroupResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> JoinGroupResponse:
         start = pos
         try:
             if version == 9:
-                throttle_time_ms, error_code, generation_id, size = _read_ihiB(data, pos)
-                protocol_type: str | None
-                if 0 < size < 128:
-                    end = pos + 10 + size
-                    protocol_type = data[pos + 11:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_type = None
-                    pos += 11
+                throttle_time_ms, error_code, generation_id, protocol_type_size = _read_ihiB(data, pos)
+                if protocol_type_size < 128:
+                    protocol_type, protocol_name_size = _read_nullable_string_B[protocol_type_size](
+                        data, pos + 11,
+                    )
+                    pos += (protocol_type_size or 1) + 11
                 else:
-                    protocol_type, pos = long_string(data, pos + 11, size)
-                size = data[pos]
-                protocol_name: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_name = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_name = None
-                    pos += 1
+                    (
+                        protocol_type, protocol_name_size,
+                    ), pos = long_string(data, pos + 11, protocol_type_size, "B")
+                if protocol_name_size < 128:
+                    protocol_name, leader_size = _read_nullable_string_B[protocol_name_size](data, pos)
+                    pos += (protocol_name_size or 1)
                 else:
-                    protocol_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    leader = data[pos + 1:end].decode()
-                    pos = end
+                    (protocol_name, leader_size), pos = long_string(data, pos, protocol_name_size, "B")
+                if leader_size < 128:
+                    leader, skip_assignment, member_id_size = _read_string_tB[leader_size](data, pos)
+                    pos += leader_size + 1
                 else:
-                    leader, pos = long_string(data, pos + 1, size)
-                skip_assignment, size = _read_tB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 1 + size
-                    member_id = data[pos + 2:end].decode()
-                    pos = end
+                    (leader, skip_assignment, member_id_size), pos = long_string(data, pos, leader_size, "?B")
+                if member_id_size < 128:
+                    member_id, members_size = _read_string_B[member_id_size](data, pos)
+                    pos += member_id_size
                 else:
-                    member_id, pos = long_string(data, pos + 2, size)
-                size = data[pos]
-                pos += 1
+                    (member_id, members_size), pos = long_string(data, pos, member_id_size, "B")
                 members: list[JoinGroupResponseMember]
                 members = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if members_size != 1:
+                    if not 0 < members_size < 128:
+                        members_size, pos = long_count(data, pos, members_size)
+                    while members_size > 1:
+                        members_size -= 1
+                        member_id_size_2 = data[pos]
+                        if member_id_size_2 < 128:
+                            member_id_2, group_instance_id_size = _read_string_B[member_id_size_2](
+                                data, pos + 1,
+                            )
+                            pos += member_id_size_2 + 1
                         else:
-                            member_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id = None
-                            pos += 1
+                            (
+                                member_id_2, group_instance_id_size,
+                            ), pos = long_string(data, pos + 1, member_id_size_2, "B")
+                        if group_instance_id_size < 128:
+                            group_instance_id, metadata_size = _read_nullable_string_B[group_instance_id_size](
+                                data, pos,
+                            )
+                            pos += (group_instance_id_size or 1)
                         else:
-                            group_instance_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                group_instance_id, metadata_size,
+                            ), pos = long_string(data, pos, group_instance_id_size, "B")
                         metadata: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if metadata_size > 127:
+                            metadata_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if metadata_size > 16383:
+                                metadata_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if metadata_size > 2097151:
+                                    metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if metadata_size > 0:
+                            end = pos + metadata_size - 1
                             metadata = data[pos:end]
                             pos = end
                         else:
@@ -187,116 +184,124 @@ class JoinGroupResponse(Message, gc=False):
                             pos -= 1
                         pos += 1
                         members.append(JoinGroupResponseMember(
-                            member_id_2, group_instance_id, metadata, unknown,
+                            member_id_2.decode(),
+                            group_instance_id.decode() if group_instance_id_size else None, metadata, unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return JoinGroupResponse(
-                    throttle_time_ms, error_code, generation_id, protocol_type, protocol_name, leader,
-                    skip_assignment, member_id, members, unknown_2,
-                ), pos + 1
+                message = JoinGroupResponse(
+                    throttle_time_ms, error_code, generation_id,
+                    protocol_type.decode() if protocol_type_size else None,
+                    protocol_name.decode() if protocol_name_size else None, leader.decode(), skip_assignment,
+                    member_id.decode(), members, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 6 <= version <= 8:
                 throttle_time_ms_2, error_code_2, generation_id_2 = _read_ihi(data, pos)
                 pos += 10
                 protocol_type_2: str | None
                 if version >= 7:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_type_2 = None
-                        pos += 1
+                    protocol_type_size_2 = data[pos]
+                    if protocol_type_size_2 < 128:
+                        protocol_type_raw, = _read_nullable_string[protocol_type_size_2](data, pos + 1)
+                        pos += (protocol_type_size_2 or 1)
                     else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                        (protocol_type_raw,), pos = long_string(data, pos + 1, protocol_type_size_2, "")
+                    protocol_type_2 = protocol_type_raw.decode() if protocol_type_size_2 else None
                 else:
                     protocol_type_2 = None
-                size = data[pos]
-                protocol_name_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_name_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0 and version >= 7:
-                    protocol_name_2 = None
-                    pos += 1
+                protocol_name_size_2 = data[pos]
+                if protocol_name_size_2 == 0 and not (version >= 7):
+                    refuse()
+                if protocol_name_size_2 < 128:
+                    protocol_name_2, leader_size_2 = _read_nullable_string_B[protocol_name_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (protocol_name_size_2 or 1) + 1
                 else:
-                    protocol_name_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    leader_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        protocol_name_2, leader_size_2,
+                    ), pos = long_string(data, pos + 1, protocol_name_size_2, "B")
+                if leader_size_2 < 128:
+                    leader_2, member_id_size_3 = _read_string_B[leader_size_2](data, pos)
+                    pos += leader_size_2
                 else:
-                    leader_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id_3 = data[pos + 1:end].decode()
-                    pos = end
+                    (leader_2, member_id_size_3), pos = long_string(data, pos, leader_size_2, "B")
+                if member_id_size_3 < 128:
+                    member_id_3, members_size_2 = _read_string_B[member_id_size_3](data, pos)
+                    pos += member_id_size_3
                 else:
-                    member_id_3, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (member_id_3, members_size_2), pos = long_string(data, pos, member_id_size_3, "B")
                 members_2: list[JoinGroupResponseMember]
                 members_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id_4 = data[pos + 1:end].decode()
-                            pos = end
+                if members_size_2 != 1:
+                    if not 0 < members_size_2 < 128:
+                        members_size_2, pos = long_count(data, pos, members_size_2)
+                    while members_size_2 > 1:
+                        members_size_2 -= 1
+                        member_id_size_4 = data[pos]
+                        if member_id_size_4 < 128:
+                            member_id_4, group_instance_id_size_2 = _read_string_B[member_id_size_4](
+                                data, pos + 1,
+                            )
+                            pos += member_id_size_4 + 1
                         else:
-                            member_id_4, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id_2 = None
-                            pos += 1
+                            (
+                                member_id_4, group_instance_id_size_2,
+                            ), pos = long_string(data, pos + 1, member_id_size_4, "B")
+                        if group_instance_id_size_2 < 128:
+                            group_instance_id_2, metadata_size_2 = _read_nullable_string_B[group_instance_id_size_2](
+                                data, pos,
+                            )
+                            pos += (group_instance_id_size_2 or 1)
                         else:
-                            group_instance_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                group_instance_id_2, metadata_size_2,
+                            ), pos = long_string(data, pos, group_instance_id_size_2, "B")
                         metadata_2: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if metadata_size_2 > 127:
+                            metadata_size_2 += (data[pos] - 1) << 7
+                            pos += 1
+                            if metadata_size_2 > 16383:
+                                metadata_size_2 += (data[pos] - 1) << 14
+                                pos += 1
+                                if metadata_size_2 > 2097151:
+                                    metadata_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                        if metadata_size_2 > 0:
+                            end = pos + metadata_size_2 - 1
                             metadata_2 = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         members_2.append(JoinGroupResponseMember(
-                            member_id_4, group_instance_id_2, metadata_2, unknown_3,
+                            member_id_4.decode(),
+                            group_instance_id_2.decode() if group_instance_id_size_2 else None, metadata_2,
+                            unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return JoinGroupResponse(
-                    throttle_time_ms_2, error_code_2, generation_id_2, protocol_type_2, protocol_name_2,
-                    leader_2, False, member_id_3, members_2, unknown_4,
-                ), pos + 1
+                message = JoinGroupResponse(
+                    throttle_time_ms_2, error_code_2, generation_id_2, protocol_type_2,
+                    protocol_name_2.decode() if protocol_name_size_2 else None, leader_2.decode(), False,
+                    member_id_3.decode(), members_2, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 5:
                 throttle_time_ms_3: int
                 if version >= 2:
@@ -304,45 +309,44 @@ class JoinGroupResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                error_code_3, generation_id_3, size = _read_hih(data, pos)
-                if size >= 0:
-                    end = pos + 8 + size
+                error_code_3, generation_id_3, protocol_name_size_3 = _read_hih(data, pos)
+                if protocol_name_size_3 >= 0:
+                    end = pos + 8 + protocol_name_size_3
                     protocol_name_3 = data[pos + 8:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                leader_size_3, = _read_h(data, pos)
+                if leader_size_3 >= 0:
+                    end = pos + 2 + leader_size_3
                     leader_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                member_id_size_5, = _read_h(data, pos)
+                if member_id_size_5 >= 0:
+                    end = pos + 2 + member_id_size_5
                     member_id_5 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_i(data, pos)
+                members_size_3, = _read_i(data, pos)
                 pos += 4
                 members_3: list[JoinGroupResponseMember]
                 members_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, members_size_3)):
+                    member_id_size_6, = _read_h(data, pos)
+                    if member_id_size_6 >= 0:
+                        end = pos + 2 + member_id_size_6
                         member_id_6 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     group_instance_id_3: str | None
                     if version >= 5:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        group_instance_id_size_3, = _read_h(data, pos)
+                        if group_instance_id_size_3 >= 0:
+                            end = pos + 2 + group_instance_id_size_3
                             group_instance_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -350,24 +354,35 @@ class JoinGroupResponse(Message, gc=False):
                             pos += 2
                     else:
                         group_instance_id_3 = None
-                    size, = _read_i(data, pos)
+                    metadata_size_3, = _read_i(data, pos)
                     pos += 4
                     metadata_3: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if metadata_size_3 >= 0:
+                        end = pos + metadata_size_3
                         metadata_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
                     members_3.append(JoinGroupResponseMember(member_id_6, group_instance_id_3, metadata_3))
                 if pos <= len(data):
-                    return JoinGroupResponse(
+                    message = JoinGroupResponse(
                         throttle_time_ms_3, error_code_3, generation_id_3, None, protocol_name_3, leader_3,
                         False, member_id_5, members_3,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

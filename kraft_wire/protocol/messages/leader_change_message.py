@@ -6,7 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,6 +23,8 @@ _write_hi = struct.Struct(">hi").pack
 _write_hiB = struct.Struct(">hiB").pack
 _write_i16sB = struct.Struct(">i16sB").pack
 _write_iB = struct.Struct(">iB").pack
+_read_rows_i = row_reader("i")
+_read_rows_i_16s = row_reader("i 16s")
 
 
 class Voter(Structure, gc=False):
@@ -69,98 +72,124 @@ class LeaderChangeMessage(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaderChangeMessage, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> LeaderChangeMessage:
         start = pos
         try:
             if version == 1:
-                version_2, leader_id, size = _read_hiB(data, pos)
+                version_2, leader_id, voters_size = _read_hiB(data, pos)
                 pos += 7
                 voters: list[Voter]
                 voters = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if voters_size != 1:
+                    if not 0 < voters_size < 128:
+                        voters_size, pos = long_count(data, pos, voters_size)
+                    if voters_size > 4:
+                        columns, voters_size, pos = _read_rows_i_16s(data, pos, voters_size)
+                        voters = [
+                            Voter(voter_id, UUIDS[voter_directory_id])
+                            for voter_id, voter_directory_id in zip(*columns)
+                        ]
+                    while voters_size > 1:
+                        voters_size -= 1
                         voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 21, tags)
                             pos -= 21
                         pos += 21
-                        voters.append(Voter(voter_id, as_uuid(Uuid, voter_directory_id), unknown))
-                size = data[pos]
+                        voters.append(Voter(voter_id, UUIDS[voter_directory_id], unknown))
+                granting_voters_size = data[pos]
                 pos += 1
                 granting_voters: list[Voter]
                 granting_voters = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        voter_id_2, voter_directory_id_2, tags = _read_i16sB(data, pos)
+                if granting_voters_size != 1:
+                    if not 0 < granting_voters_size < 128:
+                        granting_voters_size, pos = long_count(data, pos, granting_voters_size)
+                    if granting_voters_size > 4:
+                        columns, granting_voters_size, pos = _read_rows_i_16s(data, pos, granting_voters_size)
+                        granting_voters = [
+                            Voter(voter_id, UUIDS[voter_directory_id])
+                            for voter_id, voter_directory_id in zip(*columns)
+                        ]
+                    while granting_voters_size > 1:
+                        granting_voters_size -= 1
+                        voter_id_2, voter_directory_id_2, tags_2 = _read_i16sB(data, pos)
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 21, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 21, tags_2)
                             pos -= 21
                         pos += 21
-                        granting_voters.append(Voter(
-                            voter_id_2, as_uuid(Uuid, voter_directory_id_2), unknown_2,
-                        ))
-                tags = data[pos]
+                        granting_voters.append(Voter(voter_id_2, UUIDS[voter_directory_id_2], unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return LeaderChangeMessage(version_2, leader_id, voters, granting_voters, unknown_3), pos + 1
+                message = LeaderChangeMessage(version_2, leader_id, voters, granting_voters, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                version_3, leader_id_2, size = _read_hiB(data, pos)
+                version_3, leader_id_2, voters_size_2 = _read_hiB(data, pos)
                 pos += 7
                 voters_2: list[Voter]
                 voters_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        voter_id_3, tags = _read_iB(data, pos)
+                if voters_size_2 != 1:
+                    if not 0 < voters_size_2 < 128:
+                        voters_size_2, pos = long_count(data, pos, voters_size_2)
+                    if voters_size_2 > 4:
+                        columns, voters_size_2, pos = _read_rows_i(data, pos, voters_size_2)
+                        voters_2 = list(map(Voter, *columns))
+                    while voters_size_2 > 1:
+                        voters_size_2 -= 1
+                        voter_id_3, tags_4 = _read_iB(data, pos)
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags_4)
                             pos -= 5
                         pos += 5
                         voters_2.append(Voter(voter_id_3, Uuid.ZERO, unknown_4))
-                size = data[pos]
+                granting_voters_size_2 = data[pos]
                 pos += 1
                 granting_voters_2: list[Voter]
                 granting_voters_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        voter_id_4, tags = _read_iB(data, pos)
+                if granting_voters_size_2 != 1:
+                    if not 0 < granting_voters_size_2 < 128:
+                        granting_voters_size_2, pos = long_count(data, pos, granting_voters_size_2)
+                    if granting_voters_size_2 > 4:
+                        columns, granting_voters_size_2, pos = _read_rows_i(data, pos, granting_voters_size_2)
+                        granting_voters_2 = list(map(Voter, *columns))
+                    while granting_voters_size_2 > 1:
+                        granting_voters_size_2 -= 1
+                        voter_id_4, tags_5 = _read_iB(data, pos)
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags_5)
                             pos -= 5
                         pos += 5
                         granting_voters_2.append(Voter(voter_id_4, Uuid.ZERO, unknown_5))
-                tags = data[pos]
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return LeaderChangeMessage(
-                    version_3, leader_id_2, voters_2, granting_voters_2, unknown_6,
-                ), pos + 1
+                message = LeaderChangeMessage(version_3, leader_id_2, voters_2, granting_voters_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaderChangeMessage, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

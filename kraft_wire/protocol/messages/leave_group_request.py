@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -20,6 +20,8 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class MemberIdentity(Structure, gc=False):
@@ -65,131 +67,127 @@ class LeaveGroupRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> LeaveGroupRequest:
         start = pos
         try:
             if version == 5:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, members_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (group_id, members_size), pos = long_string(data, pos + 1, group_id_size, "B")
                 members: list[MemberIdentity]
                 members = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
+                if members_size != 1:
+                    if not 0 < members_size < 128:
+                        members_size, pos = long_count(data, pos, members_size)
+                    while members_size > 1:
+                        members_size -= 1
+                        member_id_size = data[pos]
+                        if member_id_size < 128:
+                            member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos + 1)
+                            pos += member_id_size + 1
                         else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id = None
-                            pos += 1
+                            (
+                                member_id, group_instance_id_size,
+                            ), pos = long_string(data, pos + 1, member_id_size, "B")
+                        if group_instance_id_size < 128:
+                            group_instance_id, reason_size = _read_nullable_string_B[group_instance_id_size](
+                                data, pos,
+                            )
+                            pos += (group_instance_id_size or 1)
                         else:
-                            group_instance_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        reason: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            reason = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            reason = None
-                            pos += 1
+                            (
+                                group_instance_id, reason_size,
+                            ), pos = long_string(data, pos, group_instance_id_size, "B")
+                        if reason_size < 128:
+                            reason, tags = _read_nullable_string_B[reason_size](data, pos)
+                            pos += (reason_size or 1)
                         else:
-                            reason, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (reason, tags), pos = long_string(data, pos, reason_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        members.append(MemberIdentity(member_id, group_instance_id, reason, unknown))
-                tags = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        members.append(MemberIdentity(
+                            member_id.decode(),
+                            group_instance_id.decode() if group_instance_id_size else None,
+                            reason.decode() if reason_size else None, unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return LeaveGroupRequest(group_id, '', members, unknown_2), pos + 1
+                message = LeaveGroupRequest(group_id.decode(), '', members, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 4:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, members_size_2 = _read_string_B[group_id_size_2](data, pos + 1)
+                    pos += group_id_size_2 + 1
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (group_id_2, members_size_2), pos = long_string(data, pos + 1, group_id_size_2, "B")
                 members_2: list[MemberIdentity]
                 members_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if members_size_2 != 1:
+                    if not 0 < members_size_2 < 128:
+                        members_size_2, pos = long_count(data, pos, members_size_2)
+                    while members_size_2 > 1:
+                        members_size_2 -= 1
+                        member_id_size_2 = data[pos]
+                        if member_id_size_2 < 128:
+                            member_id_2, group_instance_id_size_2 = _read_string_B[member_id_size_2](
+                                data, pos + 1,
+                            )
+                            pos += member_id_size_2 + 1
                         else:
-                            member_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id_2 = None
-                            pos += 1
+                            (
+                                member_id_2, group_instance_id_size_2,
+                            ), pos = long_string(data, pos + 1, member_id_size_2, "B")
+                        if group_instance_id_size_2 < 128:
+                            group_instance_id_2, tags_3 = _read_nullable_string_B[group_instance_id_size_2](
+                                data, pos,
+                            )
+                            pos += (group_instance_id_size_2 or 1)
                         else:
-                            group_instance_id_2, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (
+                                group_instance_id_2, tags_3,
+                            ), pos = long_string(data, pos, group_instance_id_size_2, "B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        members_2.append(MemberIdentity(member_id_2, group_instance_id_2, None, unknown_3))
-                tags = data[pos]
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        members_2.append(MemberIdentity(
+                            member_id_2.decode(),
+                            group_instance_id_2.decode() if group_instance_id_size_2 else None, None,
+                            unknown_3,
+                        ))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return LeaveGroupRequest(group_id_2, '', members_2, unknown_4), pos + 1
+                message = LeaveGroupRequest(group_id_2.decode(), '', members_2, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 3:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_3, = _read_h(data, pos)
+                if group_id_size_3 >= 0:
+                    end = pos + 2 + group_id_size_3
                     group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 member_id_3: str
                 if version <= 2:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    member_id_size_3, = _read_h(data, pos)
+                    if member_id_size_3 >= 0:
+                        end = pos + 2 + member_id_size_3
                         member_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -198,22 +196,21 @@ class LeaveGroupRequest(Message, gc=False):
                     member_id_3 = ''
                 members_3: list[MemberIdentity]
                 if version >= 3:
-                    size, = _read_i(data, pos)
+                    members_size_3, = _read_i(data, pos)
                     pos += 4
                     members_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, members_size_3)):
+                        member_id_size_4, = _read_h(data, pos)
+                        if member_id_size_4 >= 0:
+                            end = pos + 2 + member_id_size_4
                             member_id_4 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_h(data, pos)
+                        group_instance_id_size_3, = _read_h(data, pos)
                         group_instance_id_3: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if group_instance_id_size_3 >= 0:
+                            end = pos + 2 + group_instance_id_size_3
                             group_instance_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -223,10 +220,21 @@ class LeaveGroupRequest(Message, gc=False):
                 else:
                     members_3 = []
                 if pos <= len(data):
-                    return LeaveGroupRequest(group_id_3, member_id_3, members_3), pos
+                    message = LeaveGroupRequest(group_id_3, member_id_3, members_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

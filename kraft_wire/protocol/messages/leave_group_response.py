@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihi = struct.Struct(">ihi").unpack_from
@@ -27,6 +26,8 @@ _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihi = struct.Struct(">ihi").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_hB = nullable_string_readers("hB")
 
 
 class MemberResponse(Structure, gc=False):
@@ -72,69 +73,72 @@ class LeaveGroupResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> LeaveGroupResponse:
         start = pos
         try:
             if 4 <= version <= 5:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, members_size = _read_ihB(data, pos)
                 pos += 7
                 members: list[MemberResponse]
                 members = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
+                if members_size != 1:
+                    if not 0 < members_size < 128:
+                        members_size, pos = long_count(data, pos, members_size)
+                    while members_size > 1:
+                        members_size -= 1
+                        member_id_size = data[pos]
+                        if member_id_size < 128:
+                            member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos + 1)
+                            pos += member_id_size + 1
                         else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id = None
-                            pos += 1
+                            (
+                                member_id, group_instance_id_size,
+                            ), pos = long_string(data, pos + 1, member_id_size, "B")
+                        if group_instance_id_size < 128:
+                            group_instance_id, error_code_2, tags = _read_nullable_string_hB[group_instance_id_size](
+                                data, pos,
+                            )
+                            pos += (group_instance_id_size or 1) + 2
                         else:
-                            group_instance_id, pos = long_string(data, pos + 1, size)
-                        error_code_2, tags = _read_hB(data, pos)
+                            (
+                                group_instance_id, error_code_2, tags,
+                            ), pos = long_string(data, pos, group_instance_id_size, "hB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        members.append(MemberResponse(member_id, group_instance_id, error_code_2, unknown))
-                tags = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        members.append(MemberResponse(
+                            member_id.decode(),
+                            group_instance_id.decode() if group_instance_id_size else None, error_code_2,
+                            unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return LeaveGroupResponse(throttle_time_ms, error_code, members, unknown_2), pos + 1
+                message = LeaveGroupResponse(throttle_time_ms, error_code, members, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
+                throttle_time_ms_2, error_code_3, members_size_2 = _read_ihi(data, pos)
                 pos += 10
                 members_2: list[MemberResponse]
                 members_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, members_size_2)):
+                    member_id_size_2, = _read_h(data, pos)
+                    if member_id_size_2 >= 0:
+                        end = pos + 2 + member_id_size_2
                         member_id_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
+                    group_instance_id_size_2, = _read_h(data, pos)
                     group_instance_id_2: str | None
-                    if size >= 0:
-                        end = pos + 2 + size
+                    if group_instance_id_size_2 >= 0:
+                        end = pos + 2 + group_instance_id_size_2
                         group_instance_id_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -143,7 +147,10 @@ class LeaveGroupResponse(Message, gc=False):
                     error_code_4, = _read_h(data, pos)
                     pos += 2
                     members_2.append(MemberResponse(member_id_2, group_instance_id_2, error_code_4))
-                return LeaveGroupResponse(throttle_time_ms_2, error_code_3, members_2), pos
+                message = LeaveGroupResponse(throttle_time_ms_2, error_code_3, members_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 0 <= version <= 2:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -152,10 +159,21 @@ class LeaveGroupResponse(Message, gc=False):
                 else:
                     throttle_time_ms_3 = 0
                 error_code_5, = _read_h(data, pos)
-                return LeaveGroupResponse(throttle_time_ms_3, error_code_5, []), pos + 2
+                message = LeaveGroupResponse(throttle_time_ms_3, error_code_5, [])
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -43,16 +43,16 @@ class LegacyOffsetCommitKey(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> LegacyOffsetCommitKey:
         try:
             if version == 0:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                group_size, = _read_h(data, 0)
+                if group_size >= 0:
+                    end = 2 + group_size
                     group = data[2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                topic_size, = _read_h(data, pos)
+                if topic_size >= 0:
+                    end = pos + 2 + topic_size
                     topic = data[pos + 2:end].decode()
                     pos = end
                 else:
@@ -68,16 +68,16 @@ class LegacyOffsetCommitKey(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_size, = _read_h(data, pos)
+                if group_size >= 0:
+                    end = pos + 2 + group_size
                     group = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                topic_size, = _read_h(data, pos)
+                if topic_size >= 0:
+                    end = pos + 2 + topic_size
                     topic = data[pos + 2:end].decode()
                     pos = end
                 else:

@@ -43,9 +43,9 @@ class LegacyOffsetCommitValue(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> LegacyOffsetCommitValue:
         try:
             if version == 0:
-                offset, size = _read_qh(data, 0)
-                if size >= 0:
-                    end = 10 + size
+                offset, metadata_size = _read_qh(data, 0)
+                if metadata_size >= 0:
+                    end = 10 + metadata_size
                     metadata = data[10:end].decode()
                     pos = end
                 else:
@@ -61,9 +61,9 @@ class LegacyOffsetCommitValue(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                offset, size = _read_qh(data, pos)
-                if size >= 0:
-                    end = pos + 10 + size
+                offset, metadata_size = _read_qh(data, pos)
+                if metadata_size >= 0:
+                    end = pos + 10 + metadata_size
                     metadata = data[pos + 10:end].decode()
                     pos = end
                 else:

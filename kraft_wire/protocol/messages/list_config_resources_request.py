@@ -37,16 +37,16 @@ class ListConfigResourcesRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ListConfigResourcesRequest:
         try:
             if version == 1:
-                size = data[0]
+                resource_types_size = data[0]
                 resource_types: tuple[int, ...]
-                if size == 1:
+                if resource_types_size == 1:
                     resource_types = ()
                     pos = 1
-                elif 0 < size < SHORT:
-                    resource_types = _read_array_b[size](data, 1)
-                    pos = size
+                elif 0 < resource_types_size < SHORT:
+                    resource_types = _read_array_b[resource_types_size](data, 1)
+                    pos = resource_types_size
                 else:
-                    resource_types, pos = long_array(data, 1, size, "b")
+                    resource_types, pos = long_array(data, 1, resource_types_size, "b")
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -54,10 +54,10 @@ class ListConfigResourcesRequest(Message, gc=False):
                     pos -= 1
                 return ListConfigResourcesRequest(resource_types, unknown)
             if version == 0:
-                tags = data[0]
+                tags_2 = data[0]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2 = read_unknown_tags(data, 1, tags)[0]
+                if tags_2:
+                    unknown_2 = read_unknown_tags(data, 1, tags_2)[0]
                 return ListConfigResourcesRequest((), unknown_2)
         except DECODE_FAULTS:
             pass
@@ -68,16 +68,16 @@ class ListConfigResourcesRequest(Message, gc=False):
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                resource_types_size = data[pos]
                 resource_types: tuple[int, ...]
-                if size == 1:
+                if resource_types_size == 1:
                     resource_types = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    resource_types = _read_array_b[size](data, pos + 1)
-                    pos += size
+                elif 0 < resource_types_size < SHORT:
+                    resource_types = _read_array_b[resource_types_size](data, pos + 1)
+                    pos += resource_types_size
                 else:
-                    resource_types, pos = long_array(data, pos + 1, size, "b")
+                    resource_types, pos = long_array(data, pos + 1, resource_types_size, "b")
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -85,10 +85,10 @@ class ListConfigResourcesRequest(Message, gc=False):
                     pos -= 1
                 return ListConfigResourcesRequest(resource_types, unknown), pos + 1
             if version == 0:
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return ListConfigResourcesRequest((), unknown_2), pos + 1
         except DECODE_FAULTS:

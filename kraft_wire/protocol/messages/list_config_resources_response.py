@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,11 +14,12 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_bB = struct.Struct(">bB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_bB = struct.Struct(">bB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_string_B = string_readers("B")
+_read_string_bB = string_readers("bB")
 
 
 class ConfigResource(Structure, gc=False):
@@ -64,78 +65,92 @@ class ListConfigResourcesResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListConfigResourcesResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, config_resources_size = _read_ihB(data, pos)
                 pos += 7
                 config_resources: list[ConfigResource]
                 config_resources = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            resource_name = data[pos + 1:end].decode()
-                            pos = end
+                if config_resources_size != 1:
+                    if not 0 < config_resources_size < 128:
+                        config_resources_size, pos = long_count(data, pos, config_resources_size)
+                    while config_resources_size > 1:
+                        config_resources_size -= 1
+                        resource_name_size = data[pos]
+                        if resource_name_size < 128:
+                            resource_name, resource_type, tags = _read_string_bB[resource_name_size](
+                                data, pos + 1,
+                            )
+                            pos += resource_name_size + 2
                         else:
-                            resource_name, pos = long_string(data, pos + 1, size)
-                        resource_type, tags = _read_bB(data, pos)
+                            (
+                                resource_name, resource_type, tags,
+                            ), pos = long_string(data, pos + 1, resource_name_size, "bB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                            pos -= 2
-                        pos += 2
-                        config_resources.append(ConfigResource(resource_name, resource_type, unknown))
-                tags = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        config_resources.append(ConfigResource(
+                            resource_name.decode(), resource_type, unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return ListConfigResourcesResponse(
+                message = ListConfigResourcesResponse(
                     throttle_time_ms, error_code, config_resources, unknown_2,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                throttle_time_ms_2, error_code_2, config_resources_size_2 = _read_ihB(data, pos)
                 pos += 7
                 config_resources_2: list[ConfigResource]
                 config_resources_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            resource_name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if config_resources_size_2 != 1:
+                    if not 0 < config_resources_size_2 < 128:
+                        config_resources_size_2, pos = long_count(data, pos, config_resources_size_2)
+                    while config_resources_size_2 > 1:
+                        config_resources_size_2 -= 1
+                        resource_name_size_2 = data[pos]
+                        if resource_name_size_2 < 128:
+                            resource_name_2, tags_3 = _read_string_B[resource_name_size_2](data, pos + 1)
+                            pos += resource_name_size_2 + 1
                         else:
-                            resource_name_2, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (
+                                resource_name_2, tags_3,
+                            ), pos = long_string(data, pos + 1, resource_name_size_2, "B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        config_resources_2.append(ConfigResource(resource_name_2, 16, unknown_3))
-                tags = data[pos]
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        config_resources_2.append(ConfigResource(resource_name_2.decode(), 16, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return ListConfigResourcesResponse(
+                message = ListConfigResourcesResponse(
                     throttle_time_ms_2, error_code_2, config_resources_2, unknown_4,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

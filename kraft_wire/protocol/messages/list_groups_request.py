@@ -37,20 +37,20 @@ class ListGroupsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ListGroupsRequest:
         try:
             if version == 5:
-                size = data[0]
+                states_filter_size = data[0]
                 pos = 1
                 states_filter: tuple[str, ...]
-                if size == 1:
+                if states_filter_size == 1:
                     states_filter = ()
                 else:
-                    states_filter, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    states_filter, pos = read_compact_strings(data, pos, states_filter_size)
+                types_filter_size = data[pos]
                 pos += 1
                 types_filter: tuple[str, ...]
-                if size == 1:
+                if types_filter_size == 1:
                     types_filter = ()
                 else:
-                    types_filter, pos = read_compact_strings(data, pos, size)
+                    types_filter, pos = read_compact_strings(data, pos, types_filter_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -61,18 +61,18 @@ class ListGroupsRequest(Message, gc=False):
                 pos = 0
                 states_filter_2: tuple[str, ...]
                 if version >= 4:
-                    size = data[pos]
+                    states_filter_size_2 = data[pos]
                     pos += 1
-                    if size == 1:
+                    if states_filter_size_2 == 1:
                         states_filter_2 = ()
                     else:
-                        states_filter_2, pos = read_compact_strings(data, pos, size)
+                        states_filter_2, pos = read_compact_strings(data, pos, states_filter_size_2)
                 else:
                     states_filter_2 = ()
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return ListGroupsRequest(states_filter_2, (), unknown_2)
             if 0 <= version <= 2:
@@ -86,20 +86,20 @@ class ListGroupsRequest(Message, gc=False):
         start = pos
         try:
             if version == 5:
-                size = data[pos]
+                states_filter_size = data[pos]
                 pos += 1
                 states_filter: tuple[str, ...]
-                if size == 1:
+                if states_filter_size == 1:
                     states_filter = ()
                 else:
-                    states_filter, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    states_filter, pos = read_compact_strings(data, pos, states_filter_size)
+                types_filter_size = data[pos]
                 pos += 1
                 types_filter: tuple[str, ...]
-                if size == 1:
+                if types_filter_size == 1:
                     types_filter = ()
                 else:
-                    types_filter, pos = read_compact_strings(data, pos, size)
+                    types_filter, pos = read_compact_strings(data, pos, types_filter_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -109,18 +109,18 @@ class ListGroupsRequest(Message, gc=False):
             if 3 <= version <= 4:
                 states_filter_2: tuple[str, ...]
                 if version >= 4:
-                    size = data[pos]
+                    states_filter_size_2 = data[pos]
                     pos += 1
-                    if size == 1:
+                    if states_filter_size_2 == 1:
                         states_filter_2 = ()
                     else:
-                        states_filter_2, pos = read_compact_strings(data, pos, size)
+                        states_filter_2, pos = read_compact_strings(data, pos, states_filter_size_2)
                 else:
                     states_filter_2 = ()
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return ListGroupsRequest(states_filter_2, (), unknown_2), pos + 1
             if 0 <= version <= 2:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -25,6 +25,8 @@ _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_string = string_readers("")
+_read_string_B = string_readers("B")
 
 
 class ListedGroup(Structure, gc=False):
@@ -73,112 +75,116 @@ class ListGroupsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListGroupsResponse:
         start = pos
         try:
             if version == 5:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, groups_size = _read_ihB(data, pos)
                 pos += 7
                 groups: list[ListedGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        group_id_size = data[pos]
+                        if group_id_size < 128:
+                            group_id, protocol_type_size = _read_string_B[group_id_size](data, pos + 1)
+                            pos += group_id_size + 1
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            protocol_type = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_id, protocol_type_size,
+                            ), pos = long_string(data, pos + 1, group_id_size, "B")
+                        if protocol_type_size < 128:
+                            protocol_type, group_state_size = _read_string_B[protocol_type_size](data, pos)
+                            pos += protocol_type_size
                         else:
-                            protocol_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                protocol_type, group_state_size,
+                            ), pos = long_string(data, pos, protocol_type_size, "B")
+                        if group_state_size < 128:
+                            group_state, group_type_size = _read_string_B[group_state_size](data, pos)
+                            pos += group_state_size
                         else:
-                            group_state, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_type = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_state, group_type_size,
+                            ), pos = long_string(data, pos, group_state_size, "B")
+                        if group_type_size < 128:
+                            group_type, tags = _read_string_B[group_type_size](data, pos)
+                            pos += group_type_size
                         else:
-                            group_type, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (group_type, tags), pos = long_string(data, pos, group_type_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        groups.append(ListedGroup(group_id, protocol_type, group_state, group_type, unknown))
-                tags = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        groups.append(ListedGroup(
+                            group_id.decode(), protocol_type.decode(), group_state.decode(),
+                            group_type.decode(), unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return ListGroupsResponse(throttle_time_ms, error_code, groups, unknown_2), pos + 1
+                message = ListGroupsResponse(throttle_time_ms, error_code, groups, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 3 <= version <= 4:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                throttle_time_ms_2, error_code_2, groups_size_2 = _read_ihB(data, pos)
                 pos += 7
                 groups_2: list[ListedGroup]
                 groups_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size_2 != 1:
+                    if not 0 < groups_size_2 < 128:
+                        groups_size_2, pos = long_count(data, pos, groups_size_2)
+                    while groups_size_2 > 1:
+                        groups_size_2 -= 1
+                        group_id_size_2 = data[pos]
+                        if group_id_size_2 < 128:
+                            group_id_2, protocol_type_size_2 = _read_string_B[group_id_size_2](data, pos + 1)
+                            pos += group_id_size_2 + 1
                         else:
-                            group_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            protocol_type_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_id_2, protocol_type_size_2,
+                            ), pos = long_string(data, pos + 1, group_id_size_2, "B")
+                        if protocol_type_size_2 < 128:
+                            protocol_type_2, = _read_string[protocol_type_size_2](data, pos)
+                            pos += protocol_type_size_2 - 1
                         else:
-                            protocol_type_2, pos = long_string(data, pos + 1, size)
+                            (protocol_type_2,), pos = long_string(data, pos, protocol_type_size_2, "")
                         group_state_2: str
                         if version >= 4:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                group_state_2 = data[pos + 1:end].decode()
-                                pos = end
+                            group_state_size_2 = data[pos]
+                            if group_state_size_2 < 128:
+                                group_state_raw, = _read_string[group_state_size_2](data, pos + 1)
+                                pos += group_state_size_2
                             else:
-                                group_state_2, pos = long_string(data, pos + 1, size)
+                                (group_state_raw,), pos = long_string(data, pos + 1, group_state_size_2, "")
+                            group_state_2 = group_state_raw.decode()
                         else:
                             group_state_2 = ''
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         groups_2.append(ListedGroup(
-                            group_id_2, protocol_type_2, group_state_2, '', unknown_3,
+                            group_id_2.decode(), protocol_type_2.decode(), group_state_2, '', unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return ListGroupsResponse(throttle_time_ms_2, error_code_2, groups_2, unknown_4), pos + 1
+                message = ListGroupsResponse(throttle_time_ms_2, error_code_2, groups_2, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 2:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -186,32 +192,42 @@ class ListGroupsResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                error_code_3, size = _read_hi(data, pos)
+                error_code_3, groups_size_3 = _read_hi(data, pos)
                 pos += 6
                 groups_3: list[ListedGroup]
                 groups_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, groups_size_3)):
+                    group_id_size_3, = _read_h(data, pos)
+                    if group_id_size_3 >= 0:
+                        end = pos + 2 + group_id_size_3
                         group_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    protocol_type_size_3, = _read_h(data, pos)
+                    if protocol_type_size_3 >= 0:
+                        end = pos + 2 + protocol_type_size_3
                         protocol_type_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     groups_3.append(ListedGroup(group_id_3, protocol_type_3, '', ''))
                 if pos <= len(data):
-                    return ListGroupsResponse(throttle_time_ms_3, error_code_3, groups_3), pos
+                    message = ListGroupsResponse(throttle_time_ms_3, error_code_3, groups_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -31,6 +32,8 @@ _write_ib = struct.Struct(">ib").pack
 _write_ibB = struct.Struct(">ibB").pack
 _write_iiqB = struct.Struct(">iiqB").pack
 _write_q = struct.Struct(">q").pack
+_read_string_B = string_readers("B")
+_read_rows_i_i_q = row_reader("i i q")
 
 
 class ListOffsetsPartition(Structure, gc=False):
@@ -100,37 +103,37 @@ class ListOffsetsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListOffsetsRequest:
         start = pos
         try:
             if 10 <= version <= 11:
-                replica_id, isolation_level, size = _read_ibB(data, pos)
+                replica_id, isolation_level, topics_size = _read_ibB(data, pos)
                 pos += 6
                 topics: list[ListOffsetsTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[ListOffsetsPartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_i_q(data, pos, partitions_size)
+                                partitions = list(map(ListOffsetsPartition, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, current_leader_epoch, timestamp, tags = _read_iiqB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -140,71 +143,77 @@ class ListOffsetsRequest(Message, gc=False):
                                 partitions.append(ListOffsetsPartition(
                                     partition_index, current_leader_epoch, timestamp, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(ListOffsetsTopic(name, partitions, unknown_2))
-                timeout_ms, tags = _read_iB(data, pos)
+                        topics.append(ListOffsetsTopic(name.decode(), partitions, unknown_2))
+                timeout_ms, tags_3 = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags_3)
                     pos -= 5
-                return ListOffsetsRequest(replica_id, isolation_level, topics, timeout_ms, unknown_3), pos + 5
+                message = ListOffsetsRequest(replica_id, isolation_level, topics, timeout_ms, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 5)
+                return message
             if 6 <= version <= 9:
-                replica_id_2, isolation_level_2, size = _read_ibB(data, pos)
+                replica_id_2, isolation_level_2, topics_size_2 = _read_ibB(data, pos)
                 pos += 6
                 topics_2: list[ListOffsetsTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions_2: list[ListOffsetsPartition]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, current_leader_epoch_2, timestamp_2, tags = _read_iiqB(
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_i_q(
+                                    data, pos, partitions_size_2,
+                                )
+                                partitions_2 = list(map(ListOffsetsPartition, *columns))
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, current_leader_epoch_2, timestamp_2, tags_4 = _read_iiqB(
                                     data, pos,
                                 )
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 17, tags_4)
                                     pos -= 17
                                 pos += 17
                                 partitions_2.append(ListOffsetsPartition(
                                     partition_index_2, current_leader_epoch_2, timestamp_2, unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topics_2.append(ListOffsetsTopic(name_2, partitions_2, unknown_5))
-                tags = data[pos]
+                        topics_2.append(ListOffsetsTopic(name_2.decode(), partitions_2, unknown_5))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return ListOffsetsRequest(replica_id_2, isolation_level_2, topics_2, 0, unknown_6), pos + 1
+                message = ListOffsetsRequest(replica_id_2, isolation_level_2, topics_2, 0, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 1 <= version <= 5:
                 replica_id_3, = _read_i(data, pos)
                 pos += 4
@@ -214,25 +223,23 @@ class ListOffsetsRequest(Message, gc=False):
                     pos += 1
                 else:
                     isolation_level_3 = 0
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[ListOffsetsTopic]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[ListOffsetsPartition]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_index_3, = _read_i(data, pos)
                         pos += 4
                         current_leader_epoch_3: int
@@ -247,10 +254,21 @@ class ListOffsetsRequest(Message, gc=False):
                             partition_index_3, current_leader_epoch_3, timestamp_3,
                         ))
                     topics_3.append(ListOffsetsTopic(name_3, partitions_3))
-                return ListOffsetsRequest(replica_id_3, isolation_level_3, topics_3, 0), pos
+                message = ListOffsetsRequest(replica_id_3, isolation_level_3, topics_3, 0)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -30,6 +31,8 @@ _write_ihqq = struct.Struct(">ihqq").pack
 _write_ihqqi = struct.Struct(">ihqqi").pack
 _write_ihqqiB = struct.Struct(">ihqqiB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_rows_i_h_q_q_i = row_reader("i h q q i")
 
 
 class ListOffsetsPartitionResponse(Structure, gc=False):
@@ -100,37 +103,39 @@ class ListOffsetsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListOffsetsResponse:
         start = pos
         try:
             if 6 <= version <= 11:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[ListOffsetsTopicResponse]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[ListOffsetsPartitionResponse]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_h_q_q_i(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = list(map(ListOffsetsPartitionResponse, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(
                                     data, pos,
                                 )
@@ -142,39 +147,40 @@ class ListOffsetsResponse(Message, gc=False):
                                 partitions.append(ListOffsetsPartitionResponse(
                                     partition_index, error_code, timestamp, offset, leader_epoch, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(ListOffsetsTopicResponse(name, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(ListOffsetsTopicResponse(name.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ListOffsetsResponse(throttle_time_ms, topics, unknown_3), pos + 1
+                message = ListOffsetsResponse(throttle_time_ms, topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 4 <= version <= 5:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, topics_size_2 = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[ListOffsetsTopicResponse]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[ListOffsetsPartitionResponse]
                     partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_2)):
                         partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2 = _read_ihqqi(
                             data, pos,
                         )
@@ -183,7 +189,10 @@ class ListOffsetsResponse(Message, gc=False):
                             partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2,
                         ))
                     topics_2.append(ListOffsetsTopicResponse(name_2, partitions_2))
-                return ListOffsetsResponse(throttle_time_ms_2, topics_2), pos
+                message = ListOffsetsResponse(throttle_time_ms_2, topics_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 1 <= version <= 3:
                 throttle_time_ms_3: int
                 if version >= 2:
@@ -191,35 +200,44 @@ class ListOffsetsResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[ListOffsetsTopicResponse]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[ListOffsetsPartitionResponse]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_index_3, error_code_3, timestamp_3, offset_3 = _read_ihqq(data, pos)
                         pos += 22
                         partitions_3.append(ListOffsetsPartitionResponse(
                             partition_index_3, error_code_3, timestamp_3, offset_3, -1,
                         ))
                     topics_3.append(ListOffsetsTopicResponse(name_3, partitions_3))
-                return ListOffsetsResponse(throttle_time_ms_3, topics_3), pos
+                message = ListOffsetsResponse(throttle_time_ms_3, topics_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -20,6 +20,7 @@ _read_iB = struct.Struct(">iB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -63,58 +64,71 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ListPartitionReassignmentsRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListPartitionReassignmentsRequest:
         start = pos
         try:
             if version == 0:
-                timeout_ms, size = _read_iB(data, pos)
+                timeout_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[ListPartitionReassignmentsTopics] | None
-                if size == 0:
+                if topics_size == 0:
                     topics = None
                 else:
                     topics = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name = data[pos + 1:end].decode()
-                                pos = end
+                    if topics_size != 1:
+                        if not 0 < topics_size < 128:
+                            topics_size, pos = long_count(data, pos, topics_size)
+                        while topics_size > 1:
+                            topics_size -= 1
+                            name_size = data[pos]
+                            if name_size < 128:
+                                name, partition_indexes_size = _read_string_B[name_size](data, pos + 1)
+                                pos += name_size + 1
                             else:
-                                name, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    name, partition_indexes_size,
+                                ), pos = long_string(data, pos + 1, name_size, "B")
                             partition_indexes: tuple[int, ...]
-                            if size == 1:
+                            if partition_indexes_size == 1:
                                 partition_indexes = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partition_indexes = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partition_indexes_size < SHORT:
+                                partition_indexes = _read_array_i[partition_indexes_size](data, pos)
+                                pos += 4 * partition_indexes_size - 4
                             else:
-                                partition_indexes, pos = long_array(data, pos + 1, size, "i")
+                                partition_indexes, pos = long_array(data, pos, partition_indexes_size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topics.append(ListPartitionReassignmentsTopics(name, partition_indexes, unknown))
-                tags = data[pos]
+                            topics.append(ListPartitionReassignmentsTopics(
+                                name.decode(), partition_indexes, unknown,
+                            ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return ListPartitionReassignmentsRequest(timeout_ms, topics, unknown_2), pos + 1
+                message = ListPartitionReassignmentsRequest(timeout_ms, topics, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ListPartitionReassignmentsRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

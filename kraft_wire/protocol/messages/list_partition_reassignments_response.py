@@ -7,8 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, nullable_string_readers, read_unknown_tags,
+    string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,6 +24,9 @@ _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_rows_i_in_in_in = row_reader("i i* i* i*")
 _write_array_i = array_writers("i")
 
 
@@ -96,80 +101,77 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ListPartitionReassignmentsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListPartitionReassignmentsResponse:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, topics_size = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, topics_size), pos = long_string(data, pos + 7, error_message_size, "B")
                 topics: list[OngoingTopicReassignment]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                         partitions: list[OngoingPartitionReassignment]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, size = _read_iB(data, pos)
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_in_in_in(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = list(map(OngoingPartitionReassignment, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, replicas_size = _read_iB(data, pos)
                                 replicas: tuple[int, ...]
-                                if size == 1:
+                                if replicas_size == 1:
                                     replicas = ()
                                     pos += 5
-                                elif 0 < size < SHORT:
-                                    replicas = _read_array_i[size](data, pos + 5)
-                                    pos += 4 * size + 1
+                                elif 0 < replicas_size < SHORT:
+                                    replicas = _read_array_i[replicas_size](data, pos + 5)
+                                    pos += 4 * replicas_size + 1
                                 else:
-                                    replicas, pos = long_array(data, pos + 5, size, "i")
-                                size = data[pos]
+                                    replicas, pos = long_array(data, pos + 5, replicas_size, "i")
+                                adding_replicas_size = data[pos]
                                 adding_replicas: tuple[int, ...]
-                                if size == 1:
+                                if adding_replicas_size == 1:
                                     adding_replicas = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    adding_replicas = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < adding_replicas_size < SHORT:
+                                    adding_replicas = _read_array_i[adding_replicas_size](data, pos + 1)
+                                    pos += 4 * adding_replicas_size - 3
                                 else:
-                                    adding_replicas, pos = long_array(data, pos + 1, size, "i")
-                                size = data[pos]
+                                    adding_replicas, pos = long_array(
+                                        data, pos + 1, adding_replicas_size, "i",
+                                    )
+                                removing_replicas_size = data[pos]
                                 removing_replicas: tuple[int, ...]
-                                if size == 1:
+                                if removing_replicas_size == 1:
                                     removing_replicas = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    removing_replicas = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < removing_replicas_size < SHORT:
+                                    removing_replicas = _read_array_i[removing_replicas_size](data, pos + 1)
+                                    pos += 4 * removing_replicas_size - 3
                                 else:
-                                    removing_replicas, pos = long_array(data, pos + 1, size, "i")
+                                    removing_replicas, pos = long_array(
+                                        data, pos + 1, removing_replicas_size, "i",
+                                    )
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -179,24 +181,38 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                                 partitions.append(OngoingPartitionReassignment(
                                     partition_index, replicas, adding_replicas, removing_replicas, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(OngoingTopicReassignment(name, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(OngoingTopicReassignment(name.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ListPartitionReassignmentsResponse(
-                    throttle_time_ms, error_code, error_message, topics, unknown_3,
-                ), pos + 1
+                message = ListPartitionReassignmentsResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    topics, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ListPartitionReassignmentsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, array_readers, long_array, long_string, read_compact_strings, read_unknown_tags, refuse,
+    SHORT, array_readers, long_array, long_string, nullable_string_readers, read_compact_strings,
+    read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
@@ -22,6 +23,7 @@ _read_qB = struct.Struct(">qB").unpack_from
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
 _read_array_q = array_readers("q")
+_read_nullable_string_B = nullable_string_readers("B")
 _write_array_q = array_writers("q")
 
 
@@ -58,70 +60,68 @@ class ListTransactionsRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ListTransactionsRequest:
         try:
             if version == 2:
-                size = data[0]
+                state_filters_size = data[0]
                 pos = 1
                 state_filters: tuple[str, ...]
-                if size == 1:
+                if state_filters_size == 1:
                     state_filters = ()
                 else:
-                    state_filters, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    state_filters, pos = read_compact_strings(data, pos, state_filters_size)
+                producer_id_filters_size = data[pos]
                 producer_id_filters: tuple[int, ...]
-                if size == 1:
+                if producer_id_filters_size == 1:
                     producer_id_filters = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    producer_id_filters = _read_array_q[size](data, pos + 1)
-                    pos += 8 * size - 7
+                elif 0 < producer_id_filters_size < SHORT:
+                    producer_id_filters = _read_array_q[producer_id_filters_size](data, pos + 1)
+                    pos += 8 * producer_id_filters_size - 7
                 else:
-                    producer_id_filters, pos = long_array(data, pos + 1, size, "q")
-                duration_filter, size = _read_qB(data, pos)
-                transactional_id_pattern: str | None
-                if 0 < size < 128:
-                    end = pos + 8 + size
-                    transactional_id_pattern = data[pos + 9:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id_pattern = None
-                    pos += 9
+                    producer_id_filters, pos = long_array(data, pos + 1, producer_id_filters_size, "q")
+                duration_filter, transactional_id_pattern_size = _read_qB(data, pos)
+                if transactional_id_pattern_size < 128:
+                    transactional_id_pattern, tags = _read_nullable_string_B[transactional_id_pattern_size](
+                        data, pos + 9,
+                    )
+                    pos += (transactional_id_pattern_size or 1) + 9
                 else:
-                    transactional_id_pattern, pos = long_string(data, pos + 9, size)
-                tags = data[pos]
+                    (
+                        transactional_id_pattern, tags,
+                    ), pos = long_string(data, pos + 9, transactional_id_pattern_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return ListTransactionsRequest(
-                    state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown,
+                    state_filters, producer_id_filters, duration_filter,
+                    transactional_id_pattern.decode() if transactional_id_pattern_size else None, unknown,
                 )
             if 0 <= version <= 1:
-                size = data[0]
+                state_filters_size_2 = data[0]
                 pos = 1
                 state_filters_2: tuple[str, ...]
-                if size == 1:
+                if state_filters_size_2 == 1:
                     state_filters_2 = ()
                 else:
-                    state_filters_2, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    state_filters_2, pos = read_compact_strings(data, pos, state_filters_size_2)
+                producer_id_filters_size_2 = data[pos]
                 producer_id_filters_2: tuple[int, ...]
-                if size == 1:
+                if producer_id_filters_size_2 == 1:
                     producer_id_filters_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    producer_id_filters_2 = _read_array_q[size](data, pos + 1)
-                    pos += 8 * size - 7
+                elif 0 < producer_id_filters_size_2 < SHORT:
+                    producer_id_filters_2 = _read_array_q[producer_id_filters_size_2](data, pos + 1)
+                    pos += 8 * producer_id_filters_size_2 - 7
                 else:
-                    producer_id_filters_2, pos = long_array(data, pos + 1, size, "q")
+                    producer_id_filters_2, pos = long_array(data, pos + 1, producer_id_filters_size_2, "q")
                 duration_filter_2: int
                 if version >= 1:
                     duration_filter_2, = _read_q(data, pos)
                     pos += 8
                 else:
                     duration_filter_2 = -1
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return ListTransactionsRequest(
                     state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2,
@@ -135,70 +135,68 @@ class ListTransactionsRequest(Message, gc=False):
         start = pos
         try:
             if version == 2:
-                size = data[pos]
+                state_filters_size = data[pos]
                 pos += 1
                 state_filters: tuple[str, ...]
-                if size == 1:
+                if state_filters_size == 1:
                     state_filters = ()
                 else:
-                    state_filters, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    state_filters, pos = read_compact_strings(data, pos, state_filters_size)
+                producer_id_filters_size = data[pos]
                 producer_id_filters: tuple[int, ...]
-                if size == 1:
+                if producer_id_filters_size == 1:
                     producer_id_filters = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    producer_id_filters = _read_array_q[size](data, pos + 1)
-                    pos += 8 * size - 7
+                elif 0 < producer_id_filters_size < SHORT:
+                    producer_id_filters = _read_array_q[producer_id_filters_size](data, pos + 1)
+                    pos += 8 * producer_id_filters_size - 7
                 else:
-                    producer_id_filters, pos = long_array(data, pos + 1, size, "q")
-                duration_filter, size = _read_qB(data, pos)
-                transactional_id_pattern: str | None
-                if 0 < size < 128:
-                    end = pos + 8 + size
-                    transactional_id_pattern = data[pos + 9:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id_pattern = None
-                    pos += 9
+                    producer_id_filters, pos = long_array(data, pos + 1, producer_id_filters_size, "q")
+                duration_filter, transactional_id_pattern_size = _read_qB(data, pos)
+                if transactional_id_pattern_size < 128:
+                    transactional_id_pattern, tags = _read_nullable_string_B[transactional_id_pattern_size](
+                        data, pos + 9,
+                    )
+                    pos += (transactional_id_pattern_size or 1) + 9
                 else:
-                    transactional_id_pattern, pos = long_string(data, pos + 9, size)
-                tags = data[pos]
+                    (
+                        transactional_id_pattern, tags,
+                    ), pos = long_string(data, pos + 9, transactional_id_pattern_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return ListTransactionsRequest(
-                    state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown,
-                ), pos + 1
+                    state_filters, producer_id_filters, duration_filter,
+                    transactional_id_pattern.decode() if transactional_id_pattern_size else None, unknown,
+                ), pos
             if 0 <= version <= 1:
-                size = data[pos]
+                state_filters_size_2 = data[pos]
                 pos += 1
                 state_filters_2: tuple[str, ...]
-                if size == 1:
+                if state_filters_size_2 == 1:
                     state_filters_2 = ()
                 else:
-                    state_filters_2, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    state_filters_2, pos = read_compact_strings(data, pos, state_filters_size_2)
+                producer_id_filters_size_2 = data[pos]
                 producer_id_filters_2: tuple[int, ...]
-                if size == 1:
+                if producer_id_filters_size_2 == 1:
                     producer_id_filters_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    producer_id_filters_2 = _read_array_q[size](data, pos + 1)
-                    pos += 8 * size - 7
+                elif 0 < producer_id_filters_size_2 < SHORT:
+                    producer_id_filters_2 = _read_array_q[producer_id_filters_size_2](data, pos + 1)
+                    pos += 8 * producer_id_filters_size_2 - 7
                 else:
-                    producer_id_filters_2, pos = long_array(data, pos + 1, size, "q")
+                    producer_id_filters_2, pos = long_array(data, pos + 1, producer_id_filters_size_2, "q")
                 duration_filter_2: int
                 if version >= 1:
                     duration_filter_2, = _read_q(data, pos)
                     pos += 8
                 else:
                     duration_filter_2 = -1
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return ListTransactionsRequest(
                     state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2,

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags,
+    long_count, long_string, read_compact_strings, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -17,10 +17,11 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_qB = struct.Struct(">qB").unpack_from
 _write_ih = struct.Struct(">ih").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
+_read_string_B = string_readers("B")
+_read_string_qB = string_readers("qB")
 
 
 class TransactionState(Structure, gc=False):
@@ -72,61 +73,73 @@ class ListTransactionsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ListTransactionsResponse:
         start = pos
         try:
             if 0 <= version <= 2:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, unknown_state_filters_size = _read_ihB(data, pos)
                 pos += 7
                 unknown_state_filters: tuple[str, ...]
-                if size == 1:
+                if unknown_state_filters_size == 1:
                     unknown_state_filters = ()
                 else:
-                    unknown_state_filters, pos = read_compact_strings(data, pos, size)
-                size = data[pos]
+                    unknown_state_filters, pos = read_compact_strings(data, pos, unknown_state_filters_size)
+                transaction_states_size = data[pos]
                 pos += 1
                 transaction_states: list[TransactionState]
                 transaction_states = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            transactional_id = data[pos + 1:end].decode()
-                            pos = end
+                if transaction_states_size != 1:
+                    if not 0 < transaction_states_size < 128:
+                        transaction_states_size, pos = long_count(data, pos, transaction_states_size)
+                    while transaction_states_size > 1:
+                        transaction_states_size -= 1
+                        transactional_id_size = data[pos]
+                        if transactional_id_size < 128:
+                            transactional_id, producer_id, transaction_state_size = _read_string_qB[transactional_id_size](
+                                data, pos + 1,
+                            )
+                            pos += transactional_id_size + 9
                         else:
-                            transactional_id, pos = long_string(data, pos + 1, size)
-                        producer_id, size = _read_qB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 8 + size
-                            transaction_state = data[pos + 9:end].decode()
-                            pos = end
+                            (
+                                transactional_id, producer_id, transaction_state_size,
+                            ), pos = long_string(data, pos + 1, transactional_id_size, "qB")
+                        if transaction_state_size < 128:
+                            transaction_state, tags = _read_string_B[transaction_state_size](data, pos)
+                            pos += transaction_state_size
                         else:
-                            transaction_state, pos = long_string(data, pos + 9, size)
-                        tags = data[pos]
+                            (
+                                transaction_state, tags,
+                            ), pos = long_string(data, pos, transaction_state_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         transaction_states.append(TransactionState(
-                            transactional_id, producer_id, transaction_state, unknown,
+                            transactional_id.decode(), producer_id, transaction_state.decode(), unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return ListTransactionsResponse(
+                message = ListTransactionsResponse(
                     throttle_time_ms, error_code, unknown_state_filters, transaction_states, unknown_2,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

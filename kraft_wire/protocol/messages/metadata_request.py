@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -32,6 +32,7 @@ _write_tttB = struct.Struct(">???B").pack
 _write_ttB = struct.Struct(">??B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class MetadataRequestTopic(Structure, gc=False):
@@ -86,113 +87,108 @@ class MetadataRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> MetadataRequest:
         start = pos
         try:
             if 11 <= version <= 13:
-                size = data[pos]
+                topics_size = data[pos]
                 pos += 1
                 topics: list[MetadataRequestTopic] | None
-                if size == 0:
+                if topics_size == 0:
                     topics = None
                 else:
                     topics = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            topic_id, size = _read_16sB(data, pos)
-                            name: str | None
-                            if 0 < size < 128:
-                                end = pos + 16 + size
-                                name = data[pos + 17:end].decode()
-                                pos = end
-                            elif size == 0:
-                                name = None
-                                pos += 17
+                    if topics_size != 1:
+                        if not 0 < topics_size < 128:
+                            topics_size, pos = long_count(data, pos, topics_size)
+                        while topics_size > 1:
+                            topics_size -= 1
+                            topic_id, name_size = _read_16sB(data, pos)
+                            if name_size < 128:
+                                name, tags = _read_nullable_string_B[name_size](data, pos + 17)
+                                pos += (name_size or 1) + 17
                             else:
-                                name, pos = long_string(data, pos + 17, size)
-                            tags = data[pos]
+                                (name, tags), pos = long_string(data, pos + 17, name_size, "B")
                             unknown: UnknownTags = ()
                             if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topics.append(MetadataRequestTopic(as_uuid(Uuid, topic_id), name, unknown))
-                allow_auto_topic_creation, include_topic_authorized_operations, tags = _read_ttB(data, pos)
+                                unknown, pos = read_unknown_tags(data, pos, tags)
+                            topics.append(MetadataRequestTopic(
+                                UUIDS[topic_id], name.decode() if name_size else None, unknown,
+                            ))
+                allow_auto_topic_creation, include_topic_authorized_operations, tags_2 = _read_ttB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 3, tags_2)
                     pos -= 3
-                return MetadataRequest(
+                message = MetadataRequest(
                     topics, allow_auto_topic_creation, False, include_topic_authorized_operations, unknown_2,
-                ), pos + 3
+                )
+                if ends is not None:
+                    ends.append(pos + 3)
+                return message
             if 9 <= version <= 10:
-                size = data[pos]
+                topics_size_2 = data[pos]
                 pos += 1
                 topics_2: list[MetadataRequestTopic] | None
-                if size == 0:
+                if topics_size_2 == 0:
                     topics_2 = None
                 else:
                     topics_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
+                    if topics_size_2 != 1:
+                        if not 0 < topics_size_2 < 128:
+                            topics_size_2, pos = long_count(data, pos, topics_size_2)
+                        while topics_size_2 > 1:
+                            topics_size_2 -= 1
                             topic_id_2: Uuid
                             if version >= 10:
                                 topic_id_2, = _read_16s(data, pos)
                                 pos += 16
-                                topic_id_2 = as_uuid(Uuid, topic_id_2)
+                                topic_id_2 = UUIDS[topic_id_2]
                             else:
                                 topic_id_2 = Uuid.ZERO
-                            size = data[pos]
-                            name_2: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0 and version >= 10:
-                                name_2 = None
-                                pos += 1
+                            name_size_2 = data[pos]
+                            if name_size_2 == 0 and not (version >= 10):
+                                refuse()
+                            if name_size_2 < 128:
+                                name_2, tags_3 = _read_nullable_string_B[name_size_2](data, pos + 1)
+                                pos += (name_size_2 or 1) + 1
                             else:
-                                name_2, pos = long_string(data, pos + 1, size)
-                            tags = data[pos]
+                                (name_2, tags_3), pos = long_string(data, pos + 1, name_size_2, "B")
                             unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topics_2.append(MetadataRequestTopic(topic_id_2, name_2, unknown_3))
+                            if tags_3:
+                                unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                            topics_2.append(MetadataRequestTopic(
+                                topic_id_2, name_2.decode() if name_size_2 else None, unknown_3,
+                            ))
                 (
                     allow_auto_topic_creation_2, include_cluster_authorized_operations,
-                    include_topic_authorized_operations_2, tags,
+                    include_topic_authorized_operations_2, tags_4,
                 ) = _read_tttB(data, pos)
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 4, tags_4)
                     pos -= 4
-                return MetadataRequest(
+                message = MetadataRequest(
                     topics_2, allow_auto_topic_creation_2, include_cluster_authorized_operations,
                     include_topic_authorized_operations_2, unknown_4,
-                ), pos + 4
+                )
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
             if 0 <= version <= 8:
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[MetadataRequestTopic] | None
-                if size < 0 and version >= 1:
+                if topics_size_3 < 0 and version >= 1:
                     topics_3 = None
                 else:
                     topics_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, topics_size_3)):
+                        name_size_3, = _read_h(data, pos)
+                        if name_size_3 >= 0:
+                            end = pos + 2 + name_size_3
                             name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -215,13 +211,24 @@ class MetadataRequest(Message, gc=False):
                     include_cluster_authorized_operations_2 = False
                     include_topic_authorized_operations_3 = False
                 if pos <= len(data):
-                    return MetadataRequest(
+                    message = MetadataRequest(
                         topics_3, allow_auto_topic_creation_3, include_cluster_authorized_operations_2,
                         include_topic_authorized_operations_3,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, check_count, long_array, long_count, long_string, nullable_string_readers,
+    read_numbers, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
@@ -21,7 +22,6 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16s = struct.Struct(">16s").unpack_from
-_read_16stB = struct.Struct(">16s?B").unpack_from
 _read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
@@ -45,6 +45,12 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _read_array_i = array_readers("i")
+_read_nullable_string = nullable_string_readers("")
+_read_nullable_string_16stB = nullable_string_readers("16s?B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_rows_h_i_i_i_in_in_in = row_reader("h i i i i* i* i*")
 _write_array_i = array_writers("i")
 
 
@@ -180,284 +186,273 @@ class MetadataResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> MetadataResponse:
         start = pos
         try:
             if version == 13:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, brokers_size = _read_iB(data, pos)
                 pos += 5
                 brokers: list[MetadataResponseBroker]
                 brokers = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        node_id, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host = data[pos + 5:end].decode()
-                            pos = end
+                if brokers_size != 1:
+                    if not 0 < brokers_size < 128:
+                        brokers_size, pos = long_count(data, pos, brokers_size)
+                    while brokers_size > 1:
+                        brokers_size -= 1
+                        node_id, host_size = _read_iB(data, pos)
+                        if host_size < 128:
+                            host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
+                            pos += host_size + 9
                         else:
-                            host, pos = long_string(data, pos + 5, size)
-                        port, size = _read_iB(data, pos)
-                        rack: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack = None
-                            pos += 5
+                            (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
+                        if rack_size < 128:
+                            rack, tags = _read_nullable_string_B[rack_size](data, pos)
+                            pos += (rack_size or 1)
                         else:
-                            rack, pos = long_string(data, pos + 5, size)
-                        tags = data[pos]
+                            (rack, tags), pos = long_string(data, pos, rack_size, "B")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        brokers.append(MetadataResponseBroker(node_id, host, port, rack, unknown))
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        brokers.append(MetadataResponseBroker(
+                            node_id, host.decode(), port, rack.decode() if rack_size else None, unknown,
+                        ))
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    cluster_id, controller_id, topics_size = _read_nullable_string_iB[cluster_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size or 1) + 5
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                controller_id, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        cluster_id, controller_id, topics_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "iB")
                 topics: list[MetadataResponseTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        name: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            name = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            name = None
-                            pos += 3
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        error_code, name_size = _read_hB(data, pos)
+                        if name_size < 128:
+                            name, topic_id, is_internal, partitions_size = _read_nullable_string_16stB[name_size](
+                                data, pos + 3,
+                            )
+                            pos += (name_size or 1) + 20
                         else:
-                            name, pos = long_string(data, pos + 3, size)
-                        topic_id, is_internal, size = _read_16stB(data, pos)
-                        pos += 18
+                            (
+                                name, topic_id, is_internal, partitions_size,
+                            ), pos = long_string(data, pos + 3, name_size, "16s?B")
                         partitions: list[MetadataResponsePartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_h_i_i_i_in_in_in(
+                                    data, pos, partitions_size,
+                                )
+                                partitions = list(map(MetadataResponsePartition, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                error_code_2, partition_index, leader_id, leader_epoch, replica_nodes_size = _read_hiiiB(
                                     data, pos,
                                 )
                                 replica_nodes: tuple[int, ...]
-                                if size == 1:
+                                if replica_nodes_size == 1:
                                     replica_nodes = ()
                                     pos += 15
-                                elif 0 < size < SHORT:
-                                    replica_nodes = _read_array_i[size](data, pos + 15)
-                                    pos += 4 * size + 11
+                                elif 0 < replica_nodes_size < SHORT:
+                                    replica_nodes = _read_array_i[replica_nodes_size](data, pos + 15)
+                                    pos += 4 * replica_nodes_size + 11
                                 else:
-                                    replica_nodes, pos = long_array(data, pos + 15, size, "i")
-                                size = data[pos]
+                                    replica_nodes, pos = long_array(data, pos + 15, replica_nodes_size, "i")
+                                isr_nodes_size = data[pos]
                                 isr_nodes: tuple[int, ...]
-                                if size == 1:
+                                if isr_nodes_size == 1:
                                     isr_nodes = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    isr_nodes = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < isr_nodes_size < SHORT:
+                                    isr_nodes = _read_array_i[isr_nodes_size](data, pos + 1)
+                                    pos += 4 * isr_nodes_size - 3
                                 else:
-                                    isr_nodes, pos = long_array(data, pos + 1, size, "i")
-                                size = data[pos]
+                                    isr_nodes, pos = long_array(data, pos + 1, isr_nodes_size, "i")
+                                offline_replicas_size = data[pos]
                                 offline_replicas: tuple[int, ...]
-                                if size == 1:
+                                if offline_replicas_size == 1:
                                     offline_replicas = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    offline_replicas = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < offline_replicas_size < SHORT:
+                                    offline_replicas = _read_array_i[offline_replicas_size](data, pos + 1)
+                                    pos += 4 * offline_replicas_size - 3
                                 else:
-                                    offline_replicas, pos = long_array(data, pos + 1, size, "i")
-                                tags = data[pos]
+                                    offline_replicas, pos = long_array(
+                                        data, pos + 1, offline_replicas_size, "i",
+                                    )
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(MetadataResponsePartition(
                                     error_code_2, partition_index, leader_id, leader_epoch, replica_nodes,
                                     isr_nodes, offline_replicas, unknown_2,
                                 ))
-                        topic_authorized_operations, tags = _read_iB(data, pos)
+                        topic_authorized_operations, tags_3 = _read_iB(data, pos)
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 5, tags_3)
                             pos -= 5
                         pos += 5
                         topics.append(MetadataResponseTopic(
-                            error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
-                            topic_authorized_operations, unknown_3,
+                            error_code, name.decode() if name_size else None, UUIDS[topic_id], is_internal,
+                            partitions, topic_authorized_operations, unknown_3,
                         ))
-                error_code_3, tags = _read_hB(data, pos)
+                error_code_3, tags_4 = _read_hB(data, pos)
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 3, tags_4)
                     pos -= 3
-                return MetadataResponse(
-                    throttle_time_ms, brokers, cluster_id, controller_id, topics, -2147483648, error_code_3,
-                    unknown_4,
-                ), pos + 3
+                message = MetadataResponse(
+                    throttle_time_ms, brokers, cluster_id.decode() if cluster_id_size else None,
+                    controller_id, topics, -2147483648, error_code_3, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 3)
+                return message
             if 9 <= version <= 12:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, brokers_size_2 = _read_iB(data, pos)
                 pos += 5
                 brokers_2: list[MetadataResponseBroker]
                 brokers_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        node_id_2, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host_2 = data[pos + 5:end].decode()
-                            pos = end
+                if brokers_size_2 != 1:
+                    if not 0 < brokers_size_2 < 128:
+                        brokers_size_2, pos = long_count(data, pos, brokers_size_2)
+                    while brokers_size_2 > 1:
+                        brokers_size_2 -= 1
+                        node_id_2, host_size_2 = _read_iB(data, pos)
+                        if host_size_2 < 128:
+                            host_2, port_2, rack_size_2 = _read_string_iB[host_size_2](data, pos + 5)
+                            pos += host_size_2 + 9
                         else:
-                            host_2, pos = long_string(data, pos + 5, size)
-                        port_2, size = _read_iB(data, pos)
-                        rack_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack_2 = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_2 = None
-                            pos += 5
+                            (host_2, port_2, rack_size_2), pos = long_string(data, pos + 5, host_size_2, "iB")
+                        if rack_size_2 < 128:
+                            rack_2, tags_5 = _read_nullable_string_B[rack_size_2](data, pos)
+                            pos += (rack_size_2 or 1)
                         else:
-                            rack_2, pos = long_string(data, pos + 5, size)
-                        tags = data[pos]
+                            (rack_2, tags_5), pos = long_string(data, pos, rack_size_2, "B")
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        brokers_2.append(MetadataResponseBroker(node_id_2, host_2, port_2, rack_2, unknown_5))
-                size = data[pos]
-                cluster_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id_2 = None
-                    pos += 1
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos, tags_5)
+                        brokers_2.append(MetadataResponseBroker(
+                            node_id_2, host_2.decode(), port_2, rack_2.decode() if rack_size_2 else None,
+                            unknown_5,
+                        ))
+                cluster_id_size_2 = data[pos]
+                if cluster_id_size_2 < 128:
+                    cluster_id_2, controller_id_2, topics_size_2 = _read_nullable_string_iB[cluster_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size_2 or 1) + 5
                 else:
-                    cluster_id_2, pos = long_string(data, pos + 1, size)
-                controller_id_2, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        cluster_id_2, controller_id_2, topics_size_2,
+                    ), pos = long_string(data, pos + 1, cluster_id_size_2, "iB")
                 topics_2: list[MetadataResponseTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code_4, size = _read_hB(data, pos)
-                        name_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            name_2 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0 and version >= 12:
-                            name_2 = None
-                            pos += 3
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        error_code_4, name_size_2 = _read_hB(data, pos)
+                        if name_size_2 == 0 and not (version >= 12):
+                            refuse()
+                        if name_size_2 < 128:
+                            name_2, = _read_nullable_string[name_size_2](data, pos + 3)
+                            pos += (name_size_2 or 1) + 2
                         else:
-                            name_2, pos = long_string(data, pos + 3, size)
+                            (name_2,), pos = long_string(data, pos + 3, name_size_2, "")
                         topic_id_2: Uuid
                         if version >= 10:
                             topic_id_2, = _read_16s(data, pos)
                             pos += 16
-                            topic_id_2 = as_uuid(Uuid, topic_id_2)
+                            topic_id_2 = UUIDS[topic_id_2]
                         else:
                             topic_id_2 = Uuid.ZERO
-                        is_internal_2, size = _read_tB(data, pos)
+                        is_internal_2, partitions_size_2 = _read_tB(data, pos)
                         pos += 2
                         partitions_2: list[MetadataResponsePartition]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(
-                                    data, pos,
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_h_i_i_i_in_in_in(
+                                    data, pos, partitions_size_2,
                                 )
+                                partitions_2 = list(map(MetadataResponsePartition, *columns))
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                (
+                                    error_code_5, partition_index_2, leader_id_2, leader_epoch_2,
+                                    replica_nodes_size_2,
+                                ) = _read_hiiiB(data, pos)
                                 replica_nodes_2: tuple[int, ...]
-                                if size == 1:
+                                if replica_nodes_size_2 == 1:
                                     replica_nodes_2 = ()
                                     pos += 15
-                                elif 0 < size < SHORT:
-                                    replica_nodes_2 = _read_array_i[size](data, pos + 15)
-                                    pos += 4 * size + 11
+                                elif 0 < replica_nodes_size_2 < SHORT:
+                                    replica_nodes_2 = _read_array_i[replica_nodes_size_2](data, pos + 15)
+                                    pos += 4 * replica_nodes_size_2 + 11
                                 else:
-                                    replica_nodes_2, pos = long_array(data, pos + 15, size, "i")
-                                size = data[pos]
+                                    replica_nodes_2, pos = long_array(
+                                        data, pos + 15, replica_nodes_size_2, "i",
+                                    )
+                                isr_nodes_size_2 = data[pos]
                                 isr_nodes_2: tuple[int, ...]
-                                if size == 1:
+                                if isr_nodes_size_2 == 1:
                                     isr_nodes_2 = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    isr_nodes_2 = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < isr_nodes_size_2 < SHORT:
+                                    isr_nodes_2 = _read_array_i[isr_nodes_size_2](data, pos + 1)
+                                    pos += 4 * isr_nodes_size_2 - 3
                                 else:
-                                    isr_nodes_2, pos = long_array(data, pos + 1, size, "i")
-                                size = data[pos]
+                                    isr_nodes_2, pos = long_array(data, pos + 1, isr_nodes_size_2, "i")
+                                offline_replicas_size_2 = data[pos]
                                 offline_replicas_2: tuple[int, ...]
-                                if size == 1:
+                                if offline_replicas_size_2 == 1:
                                     offline_replicas_2 = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    offline_replicas_2 = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < offline_replicas_size_2 < SHORT:
+                                    offline_replicas_2 = _read_array_i[offline_replicas_size_2](data, pos + 1)
+                                    pos += 4 * offline_replicas_size_2 - 3
                                 else:
-                                    offline_replicas_2, pos = long_array(data, pos + 1, size, "i")
-                                tags = data[pos]
+                                    offline_replicas_2, pos = long_array(
+                                        data, pos + 1, offline_replicas_size_2, "i",
+                                    )
+                                tags_6 = data[pos]
                                 unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                     pos -= 1
                                 pos += 1
                                 partitions_2.append(MetadataResponsePartition(
                                     error_code_5, partition_index_2, leader_id_2, leader_epoch_2,
                                     replica_nodes_2, isr_nodes_2, offline_replicas_2, unknown_6,
                                 ))
-                        topic_authorized_operations_2, tags = _read_iB(data, pos)
+                        topic_authorized_operations_2, tags_7 = _read_iB(data, pos)
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos + 5, tags_7)
                             pos -= 5
                         pos += 5
                         topics_2.append(MetadataResponseTopic(
-                            error_code_4, name_2, topic_id_2, is_internal_2, partitions_2,
-                            topic_authorized_operations_2, unknown_7,
+                            error_code_4, name_2.decode() if name_size_2 else None, topic_id_2, is_internal_2,
+                            partitions_2, topic_authorized_operations_2, unknown_7,
                         ))
                 cluster_authorized_operations: int
                 if version <= 10:
@@ -465,15 +460,18 @@ class MetadataResponse(Message, gc=False):
                     pos += 4
                 else:
                     cluster_authorized_operations = -2147483648
-                tags = data[pos]
+                tags_8 = data[pos]
                 unknown_8: UnknownTags = ()
-                if tags:
-                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_8:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                     pos -= 1
-                return MetadataResponse(
-                    throttle_time_ms_2, brokers_2, cluster_id_2, controller_id_2, topics_2,
-                    cluster_authorized_operations, 0, unknown_8,
-                ), pos + 1
+                message = MetadataResponse(
+                    throttle_time_ms_2, brokers_2, cluster_id_2.decode() if cluster_id_size_2 else None,
+                    controller_id_2, topics_2, cluster_authorized_operations, 0, unknown_8,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 8:
                 throttle_time_ms_3: int
                 if version >= 3:
@@ -481,15 +479,14 @@ class MetadataResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                size, = _read_i(data, pos)
+                brokers_size_3, = _read_i(data, pos)
                 pos += 4
                 brokers_3: list[MetadataResponseBroker]
                 brokers_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    node_id_3, size = _read_ih(data, pos)
-                    if size >= 0:
-                        end = pos + 6 + size
+                for _ in range(check_count(data, pos, brokers_size_3)):
+                    node_id_3, host_size_3 = _read_ih(data, pos)
+                    if host_size_3 >= 0:
+                        end = pos + 6 + host_size_3
                         host_3 = data[pos + 6:end].decode()
                         pos = end
                     else:
@@ -498,9 +495,9 @@ class MetadataResponse(Message, gc=False):
                     pos += 4
                     rack_3: str | None
                     if version >= 1:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                        rack_size_3, = _read_h(data, pos)
+                        if rack_size_3 >= 0:
+                            end = pos + 2 + rack_size_3
                             rack_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -511,9 +508,9 @@ class MetadataResponse(Message, gc=False):
                     brokers_3.append(MetadataResponseBroker(node_id_3, host_3, port_3, rack_3))
                 cluster_id_3: str | None
                 if version >= 2:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    cluster_id_size_3, = _read_h(data, pos)
+                    if cluster_id_size_3 >= 0:
+                        end = pos + 2 + cluster_id_size_3
                         cluster_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -527,15 +524,14 @@ class MetadataResponse(Message, gc=False):
                     pos += 4
                 else:
                     controller_id_3 = -1
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[MetadataResponseTopic]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    error_code_6, size = _read_hh(data, pos)
-                    if size >= 0:
-                        end = pos + 4 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    error_code_6, name_size_3 = _read_hh(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 4 + name_size_3
                         name_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
@@ -546,12 +542,11 @@ class MetadataResponse(Message, gc=False):
                         pos += 1
                     else:
                         is_internal_3 = False
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[MetadataResponsePartition]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         error_code_7, partition_index_3, leader_id_3 = _read_hii(data, pos)
                         pos += 10
                         leader_epoch_3: int
@@ -560,19 +555,19 @@ class MetadataResponse(Message, gc=False):
                             pos += 4
                         else:
                             leader_epoch_3 = -1
-                        size, = _read_i(data, pos)
+                        replica_nodes_size_3, = _read_i(data, pos)
                         pos += 4
                         replica_nodes_3: tuple[int, ...]
-                        replica_nodes_3, pos = read_numbers(data, pos, size, "i")
-                        size, = _read_i(data, pos)
+                        replica_nodes_3, pos = read_numbers(data, pos, replica_nodes_size_3, "i")
+                        isr_nodes_size_3, = _read_i(data, pos)
                         pos += 4
                         isr_nodes_3: tuple[int, ...]
-                        isr_nodes_3, pos = read_numbers(data, pos, size, "i")
+                        isr_nodes_3, pos = read_numbers(data, pos, isr_nodes_size_3, "i")
                         offline_replicas_3: tuple[int, ...]
                         if version >= 5:
-                            size, = _read_i(data, pos)
+                            offline_replicas_size_3, = _read_i(data, pos)
                             pos += 4
-                            offline_replicas_3, pos = read_numbers(data, pos, size, "i")
+                            offline_replicas_3, pos = read_numbers(data, pos, offline_replicas_size_3, "i")
                         else:
                             offline_replicas_3 = ()
                         partitions_3.append(MetadataResponsePartition(
@@ -595,13 +590,24 @@ class MetadataResponse(Message, gc=False):
                     pos += 4
                 else:
                     cluster_authorized_operations_2 = -2147483648
-                return MetadataResponse(
+                message = MetadataResponse(
                     throttle_time_ms_3, brokers_3, cluster_id_3, controller_id_3, topics_3,
                     cluster_authorized_operations_2, 0,
-                ), pos
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -20,7 +21,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _read_iq = struct.Struct(">iq").unpack_from
 _read_iqiB = struct.Struct(">iqiB").unpack_from
@@ -35,6 +35,9 @@ _write_iq = struct.Struct(">iq").pack
 _write_iqi = struct.Struct(">iqi").pack
 _write_iqiB = struct.Struct(">iqiB").pack
 _write_q = struct.Struct(">q").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
 
 
 class OffsetCommitRequestPartition(Structure, gc=False):
@@ -125,208 +128,201 @@ class OffsetCommitRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetCommitRequest:
         start = pos
         try:
             if version == 10:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, generation_id_or_member_epoch, member_id_size = _read_string_iB[group_id_size](
+                        data, pos + 1,
+                    )
+                    pos += group_id_size + 5
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                generation_id_or_member_epoch, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    member_id = data[pos + 5:end].decode()
-                    pos = end
+                    (
+                        group_id, generation_id_or_member_epoch, member_id_size,
+                    ), pos = long_string(data, pos + 1, group_id_size, "iB")
+                if member_id_size < 128:
+                    member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos)
+                    pos += member_id_size
                 else:
-                    member_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                group_instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id = None
-                    pos += 1
+                    (member_id, group_instance_id_size), pos = long_string(data, pos, member_id_size, "B")
+                if group_instance_id_size < 128:
+                    group_instance_id, topics_size = _read_nullable_string_B[group_instance_id_size](
+                        data, pos,
+                    )
+                    pos += (group_instance_id_size or 1)
                 else:
-                    group_instance_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        group_instance_id, topics_size,
+                    ), pos = long_string(data, pos, group_instance_id_size, "B")
                 topics: list[OffsetCommitRequestTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[OffsetCommitRequestPartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
-                                    data, pos,
-                                )
-                                committed_metadata: str | None
-                                if 0 < size < 128:
-                                    end = pos + 16 + size
-                                    committed_metadata = data[pos + 17:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    committed_metadata = None
-                                    pos += 17
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                (
+                                    partition_index, committed_offset, committed_leader_epoch,
+                                    committed_metadata_size,
+                                ) = _read_iqiB(data, pos)
+                                if committed_metadata_size < 128:
+                                    committed_metadata, tags = _read_nullable_string_B[committed_metadata_size](
+                                        data, pos + 17,
+                                    )
+                                    pos += (committed_metadata_size or 1) + 17
                                 else:
-                                    committed_metadata, pos = long_string(data, pos + 17, size)
-                                tags = data[pos]
+                                    (
+                                        committed_metadata, tags,
+                                    ), pos = long_string(data, pos + 17, committed_metadata_size, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 partitions.append(OffsetCommitRequestPartition(
                                     partition_index, committed_offset, committed_leader_epoch,
-                                    committed_metadata, unknown,
+                                    committed_metadata.decode() if committed_metadata_size else None, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(OffsetCommitRequestTopic(
-                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
-                        ))
-                tags = data[pos]
+                        topics.append(OffsetCommitRequestTopic('', UUIDS[topic_id], partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return OffsetCommitRequest(
-                    group_id, generation_id_or_member_epoch, member_id, group_instance_id, -1, topics,
-                    unknown_3,
-                ), pos + 1
+                message = OffsetCommitRequest(
+                    group_id.decode(), generation_id_or_member_epoch, member_id.decode(),
+                    group_instance_id.decode() if group_instance_id_size else None, -1, topics, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 8 <= version <= 9:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, generation_id_or_member_epoch_2, member_id_size_2 = _read_string_iB[group_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += group_id_size_2 + 5
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                generation_id_or_member_epoch_2, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    member_id_2 = data[pos + 5:end].decode()
-                    pos = end
+                    (
+                        group_id_2, generation_id_or_member_epoch_2, member_id_size_2,
+                    ), pos = long_string(data, pos + 1, group_id_size_2, "iB")
+                if member_id_size_2 < 128:
+                    member_id_2, group_instance_id_size_2 = _read_string_B[member_id_size_2](data, pos)
+                    pos += member_id_size_2
                 else:
-                    member_id_2, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                group_instance_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id_2 = None
-                    pos += 1
+                    (
+                        member_id_2, group_instance_id_size_2,
+                    ), pos = long_string(data, pos, member_id_size_2, "B")
+                if group_instance_id_size_2 < 128:
+                    group_instance_id_2, topics_size_2 = _read_nullable_string_B[group_instance_id_size_2](
+                        data, pos,
+                    )
+                    pos += (group_instance_id_size_2 or 1)
                 else:
-                    group_instance_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        group_instance_id_2, topics_size_2,
+                    ), pos = long_string(data, pos, group_instance_id_size_2, "B")
                 topics_2: list[OffsetCommitRequestTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size_2 = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size_2), pos = long_string(data, pos + 1, name_size, "B")
                         partitions_2: list[OffsetCommitRequestPartition]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
-                                    data, pos,
-                                )
-                                committed_metadata_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 16 + size
-                                    committed_metadata_2 = data[pos + 17:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    committed_metadata_2 = None
-                                    pos += 17
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                (
+                                    partition_index_2, committed_offset_2, committed_leader_epoch_2,
+                                    committed_metadata_size_2,
+                                ) = _read_iqiB(data, pos)
+                                if committed_metadata_size_2 < 128:
+                                    committed_metadata_2, tags_4 = _read_nullable_string_B[committed_metadata_size_2](
+                                        data, pos + 17,
+                                    )
+                                    pos += (committed_metadata_size_2 or 1) + 17
                                 else:
-                                    committed_metadata_2, pos = long_string(data, pos + 17, size)
-                                tags = data[pos]
+                                    (
+                                        committed_metadata_2, tags_4,
+                                    ), pos = long_string(data, pos + 17, committed_metadata_size_2, "B")
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
                                 partitions_2.append(OffsetCommitRequestPartition(
                                     partition_index_2, committed_offset_2, committed_leader_epoch_2,
-                                    committed_metadata_2, unknown_4,
+                                    committed_metadata_2.decode() if committed_metadata_size_2 else None,
+                                    unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topics_2.append(OffsetCommitRequestTopic(name, Uuid.ZERO, partitions_2, unknown_5))
-                tags = data[pos]
+                        topics_2.append(OffsetCommitRequestTopic(
+                            name.decode(), Uuid.ZERO, partitions_2, unknown_5,
+                        ))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return OffsetCommitRequest(
-                    group_id_2, generation_id_or_member_epoch_2, member_id_2, group_instance_id_2, -1,
-                    topics_2, unknown_6,
-                ), pos + 1
+                message = OffsetCommitRequest(
+                    group_id_2.decode(), generation_id_or_member_epoch_2, member_id_2.decode(),
+                    group_instance_id_2.decode() if group_instance_id_size_2 else None, -1, topics_2,
+                    unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 2 <= version <= 7:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_3, = _read_h(data, pos)
+                if group_id_size_3 >= 0:
+                    end = pos + 2 + group_id_size_3
                     group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_or_member_epoch_3, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                generation_id_or_member_epoch_3, member_id_size_3 = _read_ih(data, pos)
+                if member_id_size_3 >= 0:
+                    end = pos + 6 + member_id_size_3
                     member_id_3 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
                 group_instance_id_3: str | None
                 if version >= 7:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    group_instance_id_size_3, = _read_h(data, pos)
+                    if group_instance_id_size_3 >= 0:
+                        end = pos + 2 + group_instance_id_size_3
                         group_instance_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -340,25 +336,23 @@ class OffsetCommitRequest(Message, gc=False):
                     pos += 8
                 else:
                     retention_time_ms = -1
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[OffsetCommitRequestTopic]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[OffsetCommitRequestPartition]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_index_3, committed_offset_3 = _read_iq(data, pos)
                         pos += 12
                         committed_leader_epoch_3: int
@@ -367,10 +361,10 @@ class OffsetCommitRequest(Message, gc=False):
                             pos += 4
                         else:
                             committed_leader_epoch_3 = -1
-                        size, = _read_h(data, pos)
+                        committed_metadata_size_3, = _read_h(data, pos)
                         committed_metadata_3: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if committed_metadata_size_3 >= 0:
+                            end = pos + 2 + committed_metadata_size_3
                             committed_metadata_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -382,13 +376,24 @@ class OffsetCommitRequest(Message, gc=False):
                         ))
                     topics_3.append(OffsetCommitRequestTopic(name_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    return OffsetCommitRequest(
+                    message = OffsetCommitRequest(
                         group_id_3, generation_id_or_member_epoch_3, member_id_3, group_instance_id_3,
                         retention_time_ms, topics_3,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

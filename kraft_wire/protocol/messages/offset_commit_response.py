@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -30,6 +31,8 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_string_B = string_readers("B")
+_read_rows_i_h = row_reader("i h")
 
 
 class OffsetCommitResponsePartition(Structure, gc=False):
@@ -94,30 +97,33 @@ class OffsetCommitResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetCommitResponse:
         start = pos
         try:
             if version == 10:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetCommitResponseTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[OffsetCommitResponsePartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_h(data, pos, partitions_size)
+                                partitions = list(map(OffsetCommitResponsePartition, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition_index, error_code, tags = _read_ihB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -127,71 +133,75 @@ class OffsetCommitResponse(Message, gc=False):
                                 partitions.append(OffsetCommitResponsePartition(
                                     partition_index, error_code, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(OffsetCommitResponseTopic(
-                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
-                        ))
-                tags = data[pos]
+                        topics.append(OffsetCommitResponseTopic('', UUIDS[topic_id], partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return OffsetCommitResponse(throttle_time_ms, topics, unknown_3), pos + 1
+                message = OffsetCommitResponse(throttle_time_ms, topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 8 <= version <= 9:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, topics_size_2 = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[OffsetCommitResponseTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partitions_size_2 = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partitions_size_2), pos = long_string(data, pos + 1, name_size, "B")
                         partitions_2: list[OffsetCommitResponsePartition]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, error_code_2, tags = _read_ihB(data, pos)
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_h(data, pos, partitions_size_2)
+                                partitions_2 = list(map(OffsetCommitResponsePartition, *columns))
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, error_code_2, tags_4 = _read_ihB(data, pos)
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 7, tags_4)
                                     pos -= 7
                                 pos += 7
                                 partitions_2.append(OffsetCommitResponsePartition(
                                     partition_index_2, error_code_2, unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topics_2.append(OffsetCommitResponseTopic(name, Uuid.ZERO, partitions_2, unknown_5))
-                tags = data[pos]
+                        topics_2.append(OffsetCommitResponseTopic(
+                            name.decode(), Uuid.ZERO, partitions_2, unknown_5,
+                        ))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return OffsetCommitResponse(throttle_time_ms_2, topics_2, unknown_6), pos + 1
+                message = OffsetCommitResponse(throttle_time_ms_2, topics_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 2 <= version <= 7:
                 throttle_time_ms_3: int
                 if version >= 3:
@@ -199,33 +209,42 @@ class OffsetCommitResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[OffsetCommitResponseTopic]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[OffsetCommitResponsePartition]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_index_3, error_code_3 = _read_ih(data, pos)
                         pos += 6
                         partitions_3.append(OffsetCommitResponsePartition(partition_index_3, error_code_3))
                     topics_3.append(OffsetCommitResponseTopic(name_2, Uuid.ZERO, partitions_3))
-                return OffsetCommitResponse(throttle_time_ms_3, topics_3), pos
+                message = OffsetCommitResponse(throttle_time_ms_3, topics_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_string, long_tag, refuse
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
+)
 from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,7 +18,6 @@ from kraft_wire.protocol.uuid import Uuid
 
 _read_16s = struct.Struct(">16s").unpack_from
 _read_q = struct.Struct(">q").unpack_from
-_read_qB = struct.Struct(">qB").unpack_from
 _read_qh = struct.Struct(">qh").unpack_from
 _read_qiB = struct.Struct(">qiB").unpack_from
 _read_qih = struct.Struct(">qih").unpack_from
@@ -27,6 +28,7 @@ _write_qh = struct.Struct(">qh").pack
 _write_qi = struct.Struct(">qi").pack
 _write_qiB = struct.Struct(">qiB").pack
 _write_qih = struct.Struct(">qih").pack
+_read_string_qB = string_readers("qB")
 
 
 class OffsetCommitValue(Message, gc=False):
@@ -65,49 +67,34 @@ class OffsetCommitValue(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> OffsetCommitValue:
         try:
             if version == 4:
-                offset, leader_epoch, size = _read_qiB(data, 0)
-                if 0 < size < 128:
-                    end = 12 + size
-                    metadata = data[13:end].decode()
-                    pos = end
+                offset, leader_epoch, metadata_size = _read_qiB(data, 0)
+                if metadata_size < 128:
+                    metadata, commit_timestamp, tags = _read_string_qB[metadata_size](data, 13)
+                    pos = metadata_size + 21
                 else:
-                    metadata, pos = long_string(data, 13, size)
-                commit_timestamp, tags = _read_qB(data, pos)
-                pos += 9
+                    (metadata, commit_timestamp, tags), pos = long_string(data, 13, metadata_size, "qB")
                 topic_id: Uuid
                 topic_id = Uuid.ZERO
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            topic_id, = _read_16s(data, pos)
-                            pos += 16
-                            topic_id = as_uuid(Uuid, topic_id)
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return OffsetCommitValue(
-                        offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown,
-                    )
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        topic_id, = _read_16s(data, pos + 2)
+                        pos += 18
+                        topic_id = UUIDS[topic_id]
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return OffsetCommitValue(
+                    offset, leader_epoch, metadata.decode(), commit_timestamp, -1, topic_id, unknown,
+                )
             if version == 3:
-                offset_2, leader_epoch_2, size = _read_qih(data, 0)
-                if size >= 0:
-                    end = 14 + size
+                offset_2, leader_epoch_2, metadata_size_2 = _read_qih(data, 0)
+                if metadata_size_2 >= 0:
+                    end = 14 + metadata_size_2
                     metadata_2 = data[14:end].decode()
                     pos = end
                 else:
@@ -117,9 +104,9 @@ class OffsetCommitValue(Message, gc=False):
                     offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO,
                 )
             if 0 <= version <= 2:
-                offset_3, size = _read_qh(data, 0)
-                if size >= 0:
-                    end = 10 + size
+                offset_3, metadata_size_3 = _read_qh(data, 0)
+                if metadata_size_3 >= 0:
+                    end = 10 + metadata_size_3
                     metadata_3 = data[10:end].decode()
                     pos = end
                 else:
@@ -144,49 +131,34 @@ class OffsetCommitValue(Message, gc=False):
         start = pos
         try:
             if version == 4:
-                offset, leader_epoch, size = _read_qiB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 12 + size
-                    metadata = data[pos + 13:end].decode()
-                    pos = end
+                offset, leader_epoch, metadata_size = _read_qiB(data, pos)
+                if metadata_size < 128:
+                    metadata, commit_timestamp, tags = _read_string_qB[metadata_size](data, pos + 13)
+                    pos += metadata_size + 21
                 else:
-                    metadata, pos = long_string(data, pos + 13, size)
-                commit_timestamp, tags = _read_qB(data, pos)
-                pos += 9
+                    (metadata, commit_timestamp, tags), pos = long_string(data, pos + 13, metadata_size, "qB")
                 topic_id: Uuid
                 topic_id = Uuid.ZERO
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            topic_id, = _read_16s(data, pos)
-                            pos += 16
-                            topic_id = as_uuid(Uuid, topic_id)
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return OffsetCommitValue(
-                        offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown,
-                    ), pos
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        topic_id, = _read_16s(data, pos + 2)
+                        pos += 18
+                        topic_id = UUIDS[topic_id]
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return OffsetCommitValue(
+                    offset, leader_epoch, metadata.decode(), commit_timestamp, -1, topic_id, unknown,
+                ), pos
             if version == 3:
-                offset_2, leader_epoch_2, size = _read_qih(data, pos)
-                if size >= 0:
-                    end = pos + 14 + size
+                offset_2, leader_epoch_2, metadata_size_2 = _read_qih(data, pos)
+                if metadata_size_2 >= 0:
+                    end = pos + 14 + metadata_size_2
                     metadata_2 = data[pos + 14:end].decode()
                     pos = end
                 else:
@@ -196,9 +168,9 @@ class OffsetCommitValue(Message, gc=False):
                     offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO,
                 ), pos + 8
             if 0 <= version <= 2:
-                offset_3, size = _read_qh(data, pos)
-                if size >= 0:
-                    end = pos + 10 + size
+                offset_3, metadata_size_3 = _read_qh(data, pos)
+                if metadata_size_3 >= 0:
+                    end = pos + 10 + metadata_size_3
                     metadata_3 = data[pos + 10:end].decode()
                     pos = end
                 else:

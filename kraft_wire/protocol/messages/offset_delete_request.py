@@ -62,44 +62,55 @@ class OffsetDeleteRequest(Message, gc=False):
     """[]OffsetDeleteRequestTopic, version 0."""
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetDeleteRequest:
         start = pos
         try:
             if version == 0:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size, = _read_h(data, pos)
+                if group_id_size >= 0:
+                    end = pos + 2 + group_id_size
                     group_id = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_i(data, pos)
+                topics_size, = _read_i(data, pos)
                 pos += 4
                 topics: list[OffsetDeleteRequestTopic]
                 topics = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size)):
+                    name_size, = _read_h(data, pos)
+                    if name_size >= 0:
+                        end = pos + 2 + name_size
                         name = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size, = _read_i(data, pos)
                     pos += 4
                     partitions: list[OffsetDeleteRequestPartition]
                     partitions = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size)):
                         partition_index, = _read_i(data, pos)
                         pos += 4
                         partitions.append(OffsetDeleteRequestPartition(partition_index))
                     topics.append(OffsetDeleteRequestTopic(name, partitions))
-                return OffsetDeleteRequest(group_id, topics), pos
+                message = OffsetDeleteRequest(group_id, topics)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

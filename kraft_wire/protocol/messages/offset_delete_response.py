@@ -72,37 +72,48 @@ class OffsetDeleteResponse(Message, gc=False):
     """[]OffsetDeleteResponseTopic, version 0."""
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetDeleteResponse:
         start = pos
         try:
             if version == 0:
-                error_code, throttle_time_ms, size = _read_hii(data, pos)
+                error_code, throttle_time_ms, topics_size = _read_hii(data, pos)
                 pos += 10
                 topics: list[OffsetDeleteResponseTopic]
                 topics = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size)):
+                    name_size, = _read_h(data, pos)
+                    if name_size >= 0:
+                        end = pos + 2 + name_size
                         name = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size, = _read_i(data, pos)
                     pos += 4
                     partitions: list[OffsetDeleteResponsePartition]
                     partitions = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size)):
                         partition_index, error_code_2 = _read_ih(data, pos)
                         pos += 6
                         partitions.append(OffsetDeleteResponsePartition(partition_index, error_code_2))
                     topics.append(OffsetDeleteResponseTopic(name, partitions))
-                return OffsetDeleteResponse(error_code, throttle_time_ms, topics), pos
+                message = OffsetDeleteResponse(error_code, throttle_time_ms, topics)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

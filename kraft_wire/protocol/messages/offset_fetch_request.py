@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers,
-    read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, check_count, long_array, long_count, long_string, nullable_string_readers,
+    read_numbers, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
@@ -24,7 +25,6 @@ _read_16sB = struct.Struct(">16sB").unpack_from
 _read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_t = struct.Struct(">?").pack
 _write_tB = struct.Struct(">?B").pack
@@ -32,6 +32,11 @@ _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
+_read_string = string_readers("")
+_read_string_B = string_readers("B")
+_read_nullable_string_i = nullable_string_readers("i")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_rows_16s_in = row_reader("16s i*")
 _write_array_i = array_writers("i")
 
 
@@ -128,61 +133,66 @@ class OffsetFetchRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetFetchRequest:
         start = pos
         try:
             if version == 10:
-                size = data[pos]
+                groups_size = data[pos]
                 pos += 1
                 groups: list[OffsetFetchRequestGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        group_id_size = data[pos]
+                        if group_id_size < 128:
+                            group_id, member_id_size = _read_string_B[group_id_size](data, pos + 1)
+                            pos += group_id_size + 1
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        member_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            member_id = None
-                            pos += 1
+                            (group_id, member_id_size), pos = long_string(data, pos + 1, group_id_size, "B")
+                        if member_id_size < 128:
+                            member_id, member_epoch, topics_size = _read_nullable_string_iB[member_id_size](
+                                data, pos,
+                            )
+                            pos += (member_id_size or 1) + 4
                         else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        member_epoch, size = _read_iB(data, pos)
-                        pos += 5
+                            (
+                                member_id, member_epoch, topics_size,
+                            ), pos = long_string(data, pos, member_id_size, "iB")
                         topics: list[OffsetFetchRequestTopics] | None
-                        if size == 0:
+                        if topics_size == 0:
                             topics = None
                         else:
                             topics = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    topic_id, size = _read_16sB(data, pos)
+                            if topics_size != 1:
+                                if not 0 < topics_size < 128:
+                                    topics_size, pos = long_count(data, pos, topics_size)
+                                if topics_size > 4:
+                                    columns, topics_size, pos = _read_rows_16s_in(data, pos, topics_size)
+                                    topics = [
+                                        OffsetFetchRequestTopics('', UUIDS[topic_id], partition_indexes)
+                                        for topic_id, partition_indexes in zip(*columns)
+                                    ]
+                                while topics_size > 1:
+                                    topics_size -= 1
+                                    topic_id, partition_indexes_size = _read_16sB(data, pos)
                                     partition_indexes: tuple[int, ...]
-                                    if size == 1:
+                                    if partition_indexes_size == 1:
                                         partition_indexes = ()
                                         pos += 17
-                                    elif 0 < size < SHORT:
-                                        partition_indexes = _read_array_i[size](data, pos + 17)
-                                        pos += 4 * size + 13
+                                    elif 0 < partition_indexes_size < SHORT:
+                                        partition_indexes = _read_array_i[partition_indexes_size](
+                                            data, pos + 17,
+                                        )
+                                        pos += 4 * partition_indexes_size + 13
                                     else:
-                                        partition_indexes, pos = long_array(data, pos + 17, size, "i")
+                                        partition_indexes, pos = long_array(
+                                            data, pos + 17, partition_indexes_size, "i",
+                                        )
                                     tags = data[pos]
                                     unknown: UnknownTags = ()
                                     if tags:
@@ -190,156 +200,161 @@ class OffsetFetchRequest(Message, gc=False):
                                         pos -= 1
                                     pos += 1
                                     topics.append(OffsetFetchRequestTopics(
-                                        '', as_uuid(Uuid, topic_id), partition_indexes, unknown,
+                                        '', UUIDS[topic_id], partition_indexes, unknown,
                                     ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         groups.append(OffsetFetchRequestGroup(
-                            group_id, member_id, member_epoch, topics, unknown_2,
+                            group_id.decode(), member_id.decode() if member_id_size else None, member_epoch,
+                            topics, unknown_2,
                         ))
-                require_stable, tags = _read_tB(data, pos)
+                require_stable, tags_3 = _read_tB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                     pos -= 2
-                return OffsetFetchRequest('', [], groups, require_stable, unknown_3), pos + 2
+                message = OffsetFetchRequest('', [], groups, require_stable, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if 6 <= version <= 9:
                 group_id_2: str
                 topics_2: list[OffsetFetchRequestTopic] | None
                 if version <= 7:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                    group_id_size_2 = data[pos]
+                    if group_id_size_2 < 128:
+                        group_id_raw, topics_size_2 = _read_string_B[group_id_size_2](data, pos + 1)
+                        pos += group_id_size_2 + 1
                     else:
-                        group_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    if size == 0:
+                        (group_id_raw, topics_size_2), pos = long_string(data, pos + 1, group_id_size_2, "B")
+                    if topics_size_2 == 0:
                         topics_2 = None
                     else:
                         topics_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size_2 != 1:
+                            if not 0 < topics_size_2 < 128:
+                                topics_size_2, pos = long_count(data, pos, topics_size_2)
+                            while topics_size_2 > 1:
+                                topics_size_2 -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, partition_indexes_size_2 = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
+                                    (
+                                        name, partition_indexes_size_2,
+                                    ), pos = long_string(data, pos + 1, name_size, "B")
                                 partition_indexes_2: tuple[int, ...]
-                                if size == 1:
+                                if partition_indexes_size_2 == 1:
                                     partition_indexes_2 = ()
-                                    pos += 1
-                                elif 0 < size < SHORT:
-                                    partition_indexes_2 = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < partition_indexes_size_2 < SHORT:
+                                    partition_indexes_2 = _read_array_i[partition_indexes_size_2](data, pos)
+                                    pos += 4 * partition_indexes_size_2 - 4
                                 else:
-                                    partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
-                                tags = data[pos]
+                                    partition_indexes_2, pos = long_array(
+                                        data, pos, partition_indexes_size_2, "i",
+                                    )
+                                tags_4 = data[pos]
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
                                 pos += 1
-                                topics_2.append(OffsetFetchRequestTopic(name, partition_indexes_2, unknown_4))
+                                topics_2.append(OffsetFetchRequestTopic(
+                                    name.decode(), partition_indexes_2, unknown_4,
+                                ))
+                    group_id_2 = group_id_raw.decode()
                 else:
                     group_id_2 = ''
                     topics_2 = []
                 groups_2: list[OffsetFetchRequestGroup]
                 if version >= 8:
-                    size = data[pos]
+                    groups_size_2 = data[pos]
                     pos += 1
                     groups_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                group_id_3 = data[pos + 1:end].decode()
-                                pos = end
+                    if groups_size_2 != 1:
+                        if not 0 < groups_size_2 < 128:
+                            groups_size_2, pos = long_count(data, pos, groups_size_2)
+                        while groups_size_2 > 1:
+                            groups_size_2 -= 1
+                            group_id_size_3 = data[pos]
+                            if group_id_size_3 < 128:
+                                group_id_3, = _read_string[group_id_size_3](data, pos + 1)
+                                pos += group_id_size_3
                             else:
-                                group_id_3, pos = long_string(data, pos + 1, size)
+                                (group_id_3,), pos = long_string(data, pos + 1, group_id_size_3, "")
                             member_id_2: str | None
                             member_epoch_2: int
                             if version >= 9:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    member_id_2 = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    member_id_2 = None
-                                    pos += 1
+                                member_id_size_2 = data[pos]
+                                if member_id_size_2 < 128:
+                                    member_id_raw, member_epoch_2 = _read_nullable_string_i[member_id_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += (member_id_size_2 or 1) + 4
                                 else:
-                                    member_id_2, pos = long_string(data, pos + 1, size)
-                                member_epoch_2, = _read_i(data, pos)
-                                pos += 4
+                                    (
+                                        member_id_raw, member_epoch_2,
+                                    ), pos = long_string(data, pos + 1, member_id_size_2, "i")
+                                member_id_2 = member_id_raw.decode() if member_id_size_2 else None
                             else:
                                 member_id_2 = None
                                 member_epoch_2 = -1
-                            size = data[pos]
+                            topics_size_3 = data[pos]
                             pos += 1
                             topics_3: list[OffsetFetchRequestTopics] | None
-                            if size == 0:
+                            if topics_size_3 == 0:
                                 topics_3 = None
                             else:
                                 topics_3 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            name_2 = data[pos + 1:end].decode()
-                                            pos = end
+                                if topics_size_3 != 1:
+                                    if not 0 < topics_size_3 < 128:
+                                        topics_size_3, pos = long_count(data, pos, topics_size_3)
+                                    while topics_size_3 > 1:
+                                        topics_size_3 -= 1
+                                        name_size_2 = data[pos]
+                                        if name_size_2 < 128:
+                                            name_2, partition_indexes_size_3 = _read_string_B[name_size_2](
+                                                data, pos + 1,
+                                            )
+                                            pos += name_size_2 + 1
                                         else:
-                                            name_2, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                name_2, partition_indexes_size_3,
+                                            ), pos = long_string(data, pos + 1, name_size_2, "B")
                                         partition_indexes_3: tuple[int, ...]
-                                        if size == 1:
+                                        if partition_indexes_size_3 == 1:
                                             partition_indexes_3 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partition_indexes_3 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partition_indexes_size_3 < SHORT:
+                                            partition_indexes_3 = _read_array_i[partition_indexes_size_3](
+                                                data, pos,
+                                            )
+                                            pos += 4 * partition_indexes_size_3 - 4
                                         else:
-                                            partition_indexes_3, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partition_indexes_3, pos = long_array(
+                                                data, pos, partition_indexes_size_3, "i",
+                                            )
+                                        tags_5 = data[pos]
                                         unknown_5: UnknownTags = ()
-                                        if tags:
-                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                                             pos -= 1
                                         pos += 1
                                         topics_3.append(OffsetFetchRequestTopics(
-                                            name_2, Uuid.ZERO, partition_indexes_3, unknown_5,
+                                            name_2.decode(), Uuid.ZERO, partition_indexes_3, unknown_5,
                                         ))
-                            tags = data[pos]
+                            tags_6 = data[pos]
                             unknown_6: UnknownTags = ()
-                            if tags:
-                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_6:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                 pos -= 1
                             pos += 1
                             groups_2.append(OffsetFetchRequestGroup(
-                                group_id_3, member_id_2, member_epoch_2, topics_3, unknown_6,
+                                group_id_3.decode(), member_id_2, member_epoch_2, topics_3, unknown_6,
                             ))
                 else:
                     groups_2 = []
@@ -349,47 +364,58 @@ class OffsetFetchRequest(Message, gc=False):
                     pos += 1
                 else:
                     require_stable_2 = False
-                tags = data[pos]
+                tags_7 = data[pos]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                     pos -= 1
-                return OffsetFetchRequest(
-                    group_id_2, topics_2, groups_2, require_stable_2, unknown_7,
-                ), pos + 1
+                message = OffsetFetchRequest(group_id_2, topics_2, groups_2, require_stable_2, unknown_7)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 1 <= version <= 5:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_4, = _read_h(data, pos)
+                if group_id_size_4 >= 0:
+                    end = pos + 2 + group_id_size_4
                     group_id_4 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                size, = _read_i(data, pos)
+                topics_size_4, = _read_i(data, pos)
                 pos += 4
                 topics_4: list[OffsetFetchRequestTopic] | None
-                if size < 0 and version >= 2:
+                if topics_size_4 < 0 and version >= 2:
                     topics_4 = None
                 else:
                     topics_4 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, topics_size_4)):
+                        name_size_3, = _read_h(data, pos)
+                        if name_size_3 >= 0:
+                            end = pos + 2 + name_size_3
                             name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partition_indexes_size_4, = _read_i(data, pos)
                         pos += 4
                         partition_indexes_4: tuple[int, ...]
-                        partition_indexes_4, pos = read_numbers(data, pos, size, "i")
+                        partition_indexes_4, pos = read_numbers(data, pos, partition_indexes_size_4, "i")
                         topics_4.append(OffsetFetchRequestTopic(name_3, partition_indexes_4))
-                return OffsetFetchRequest(group_id_4, topics_4, [], False), pos
+                message = OffsetFetchRequest(group_id_4, topics_4, [], False)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

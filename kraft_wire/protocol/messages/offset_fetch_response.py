@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -33,6 +34,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqi = struct.Struct(">iqi").pack
 _write_iqiB = struct.Struct(">iqiB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_hB = nullable_string_readers("hB")
 
 
 class OffsetFetchResponsePartition(Structure, gc=False):
@@ -187,154 +190,145 @@ class OffsetFetchResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetFetchResponse:
         start = pos
         try:
             if version == 10:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, groups_size = _read_iB(data, pos)
                 pos += 5
                 groups: list[OffsetFetchResponseGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        group_id_size = data[pos]
+                        if group_id_size < 128:
+                            group_id, topics_size = _read_string_B[group_id_size](data, pos + 1)
+                            pos += group_id_size + 1
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (group_id, topics_size), pos = long_string(data, pos + 1, group_id_size, "B")
                         topics: list[OffsetFetchResponseTopics]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                topic_id, size = _read_16sB(data, pos)
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                topic_id, partitions_size = _read_16sB(data, pos)
                                 pos += 17
                                 partitions: list[OffsetFetchResponsePartitions]
                                 partitions = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
-                                            data, pos,
-                                        )
-                                        metadata: str | None
-                                        if 0 < size < 128:
-                                            end = pos + 16 + size
-                                            metadata = data[pos + 17:end].decode()
-                                            pos = end
-                                        elif size == 0:
-                                            metadata = None
-                                            pos += 17
+                                if partitions_size != 1:
+                                    if not 0 < partitions_size < 128:
+                                        partitions_size, pos = long_count(data, pos, partitions_size)
+                                    while partitions_size > 1:
+                                        partitions_size -= 1
+                                        (
+                                            partition_index, committed_offset, committed_leader_epoch,
+                                            metadata_size,
+                                        ) = _read_iqiB(data, pos)
+                                        if metadata_size < 128:
+                                            metadata, error_code, tags = _read_nullable_string_hB[metadata_size](
+                                                data, pos + 17,
+                                            )
+                                            pos += (metadata_size or 1) + 19
                                         else:
-                                            metadata, pos = long_string(data, pos + 17, size)
-                                        error_code, tags = _read_hB(data, pos)
+                                            (
+                                                metadata, error_code, tags,
+                                            ), pos = long_string(data, pos + 17, metadata_size, "hB")
                                         unknown: UnknownTags = ()
                                         if tags:
-                                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                                            pos -= 3
-                                        pos += 3
+                                            unknown, pos = read_unknown_tags(data, pos, tags)
                                         partitions.append(OffsetFetchResponsePartitions(
                                             partition_index, committed_offset, committed_leader_epoch,
-                                            metadata, error_code, unknown,
+                                            metadata.decode() if metadata_size else None, error_code, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 topics.append(OffsetFetchResponseTopics(
-                                    '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                                    '', UUIDS[topic_id], partitions, unknown_2,
                                 ))
-                        error_code_2, tags = _read_hB(data, pos)
+                        error_code_2, tags_3 = _read_hB(data, pos)
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags_3)
                             pos -= 3
                         pos += 3
-                        groups.append(OffsetFetchResponseGroup(group_id, topics, error_code_2, unknown_3))
-                tags = data[pos]
+                        groups.append(OffsetFetchResponseGroup(
+                            group_id.decode(), topics, error_code_2, unknown_3,
+                        ))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return OffsetFetchResponse(throttle_time_ms, [], 0, groups, unknown_4), pos + 1
+                message = OffsetFetchResponse(throttle_time_ms, [], 0, groups, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 6 <= version <= 9:
                 throttle_time_ms_2, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[OffsetFetchResponseTopic]
                 error_code_3: int
                 if version <= 7:
-                    size = data[pos]
+                    topics_size_2 = data[pos]
                     pos += 1
                     topics_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name = data[pos + 1:end].decode()
-                                pos = end
+                    if topics_size_2 != 1:
+                        if not 0 < topics_size_2 < 128:
+                            topics_size_2, pos = long_count(data, pos, topics_size_2)
+                        while topics_size_2 > 1:
+                            topics_size_2 -= 1
+                            name_size = data[pos]
+                            if name_size < 128:
+                                name, partitions_size_2 = _read_string_B[name_size](data, pos + 1)
+                                pos += name_size + 1
                             else:
-                                name, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            pos += 1
+                                (name, partitions_size_2), pos = long_string(data, pos + 1, name_size, "B")
                             partitions_2: list[OffsetFetchResponsePartition]
                             partitions_2 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
-                                        data, pos,
-                                    )
-                                    metadata_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 16 + size
-                                        metadata_2 = data[pos + 17:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        metadata_2 = None
-                                        pos += 17
+                            if partitions_size_2 != 1:
+                                if not 0 < partitions_size_2 < 128:
+                                    partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                                while partitions_size_2 > 1:
+                                    partitions_size_2 -= 1
+                                    (
+                                        partition_index_2, committed_offset_2, committed_leader_epoch_2,
+                                        metadata_size_2,
+                                    ) = _read_iqiB(data, pos)
+                                    if metadata_size_2 < 128:
+                                        metadata_2, error_code_4, tags_5 = _read_nullable_string_hB[metadata_size_2](
+                                            data, pos + 17,
+                                        )
+                                        pos += (metadata_size_2 or 1) + 19
                                     else:
-                                        metadata_2, pos = long_string(data, pos + 17, size)
-                                    error_code_4, tags = _read_hB(data, pos)
+                                        (
+                                            metadata_2, error_code_4, tags_5,
+                                        ), pos = long_string(data, pos + 17, metadata_size_2, "hB")
                                     unknown_5: UnknownTags = ()
-                                    if tags:
-                                        unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                                        pos -= 3
-                                    pos += 3
+                                    if tags_5:
+                                        unknown_5, pos = read_unknown_tags(data, pos, tags_5)
                                     partitions_2.append(OffsetFetchResponsePartition(
                                         partition_index_2, committed_offset_2, committed_leader_epoch_2,
-                                        metadata_2, error_code_4, unknown_5,
+                                        metadata_2.decode() if metadata_size_2 else None, error_code_4,
+                                        unknown_5,
                                     ))
-                            tags = data[pos]
+                            tags_6 = data[pos]
                             unknown_6: UnknownTags = ()
-                            if tags:
-                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_6:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                 pos -= 1
                             pos += 1
-                            topics_2.append(OffsetFetchResponseTopic(name, partitions_2, unknown_6))
+                            topics_2.append(OffsetFetchResponseTopic(name.decode(), partitions_2, unknown_6))
                     error_code_3, = _read_h(data, pos)
                     pos += 2
                 else:
@@ -342,101 +336,97 @@ class OffsetFetchResponse(Message, gc=False):
                     error_code_3 = 0
                 groups_2: list[OffsetFetchResponseGroup]
                 if version >= 8:
-                    size = data[pos]
+                    groups_size_2 = data[pos]
                     pos += 1
                     groups_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                group_id_2 = data[pos + 1:end].decode()
-                                pos = end
+                    if groups_size_2 != 1:
+                        if not 0 < groups_size_2 < 128:
+                            groups_size_2, pos = long_count(data, pos, groups_size_2)
+                        while groups_size_2 > 1:
+                            groups_size_2 -= 1
+                            group_id_size_2 = data[pos]
+                            if group_id_size_2 < 128:
+                                group_id_2, topics_size_3 = _read_string_B[group_id_size_2](data, pos + 1)
+                                pos += group_id_size_2 + 1
                             else:
-                                group_id_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            pos += 1
+                                (
+                                    group_id_2, topics_size_3,
+                                ), pos = long_string(data, pos + 1, group_id_size_2, "B")
                             topics_3: list[OffsetFetchResponseTopics]
                             topics_3 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_2 = data[pos + 1:end].decode()
-                                        pos = end
+                            if topics_size_3 != 1:
+                                if not 0 < topics_size_3 < 128:
+                                    topics_size_3, pos = long_count(data, pos, topics_size_3)
+                                while topics_size_3 > 1:
+                                    topics_size_3 -= 1
+                                    name_size_2 = data[pos]
+                                    if name_size_2 < 128:
+                                        name_2, partitions_size_3 = _read_string_B[name_size_2](data, pos + 1)
+                                        pos += name_size_2 + 1
                                     else:
-                                        name_2, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    pos += 1
+                                        (
+                                            name_2, partitions_size_3,
+                                        ), pos = long_string(data, pos + 1, name_size_2, "B")
                                     partitions_3: list[OffsetFetchResponsePartitions]
                                     partitions_3 = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
+                                    if partitions_size_3 != 1:
+                                        if not 0 < partitions_size_3 < 128:
+                                            partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                                        while partitions_size_3 > 1:
+                                            partitions_size_3 -= 1
                                             (
                                                 partition_index_3, committed_offset_3,
-                                                committed_leader_epoch_3, size,
+                                                committed_leader_epoch_3, metadata_size_3,
                                             ) = _read_iqiB(data, pos)
-                                            metadata_3: str | None
-                                            if 0 < size < 128:
-                                                end = pos + 16 + size
-                                                metadata_3 = data[pos + 17:end].decode()
-                                                pos = end
-                                            elif size == 0:
-                                                metadata_3 = None
-                                                pos += 17
+                                            if metadata_size_3 < 128:
+                                                metadata_3, error_code_5, tags_7 = _read_nullable_string_hB[metadata_size_3](
+                                                    data, pos + 17,
+                                                )
+                                                pos += (metadata_size_3 or 1) + 19
                                             else:
-                                                metadata_3, pos = long_string(data, pos + 17, size)
-                                            error_code_5, tags = _read_hB(data, pos)
+                                                (
+                                                    metadata_3, error_code_5, tags_7,
+                                                ), pos = long_string(data, pos + 17, metadata_size_3, "hB")
                                             unknown_7: UnknownTags = ()
-                                            if tags:
-                                                unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
-                                                pos -= 3
-                                            pos += 3
+                                            if tags_7:
+                                                unknown_7, pos = read_unknown_tags(data, pos, tags_7)
                                             partitions_3.append(OffsetFetchResponsePartitions(
                                                 partition_index_3, committed_offset_3,
-                                                committed_leader_epoch_3, metadata_3, error_code_5, unknown_7,
+                                                committed_leader_epoch_3,
+                                                metadata_3.decode() if metadata_size_3 else None,
+                                                error_code_5, unknown_7,
                                             ))
-                                    tags = data[pos]
+                                    tags_8 = data[pos]
                                     unknown_8: UnknownTags = ()
-                                    if tags:
-                                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_8:
+                                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                                         pos -= 1
                                     pos += 1
                                     topics_3.append(OffsetFetchResponseTopics(
-                                        name_2, Uuid.ZERO, partitions_3, unknown_8,
+                                        name_2.decode(), Uuid.ZERO, partitions_3, unknown_8,
                                     ))
-                            error_code_6, tags = _read_hB(data, pos)
+                            error_code_6, tags_9 = _read_hB(data, pos)
                             unknown_9: UnknownTags = ()
-                            if tags:
-                                unknown_9, pos = read_unknown_tags(data, pos + 3, tags)
+                            if tags_9:
+                                unknown_9, pos = read_unknown_tags(data, pos + 3, tags_9)
                                 pos -= 3
                             pos += 3
                             groups_2.append(OffsetFetchResponseGroup(
-                                group_id_2, topics_3, error_code_6, unknown_9,
+                                group_id_2.decode(), topics_3, error_code_6, unknown_9,
                             ))
                 else:
                     groups_2 = []
-                tags = data[pos]
+                tags_10 = data[pos]
                 unknown_10: UnknownTags = ()
-                if tags:
-                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_10:
+                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                     pos -= 1
-                return OffsetFetchResponse(
+                message = OffsetFetchResponse(
                     throttle_time_ms_2, topics_2, error_code_3, groups_2, unknown_10,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 1 <= version <= 5:
                 throttle_time_ms_3: int
                 if version >= 3:
@@ -444,25 +434,23 @@ class OffsetFetchResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                size, = _read_i(data, pos)
+                topics_size_4, = _read_i(data, pos)
                 pos += 4
                 topics_4: list[OffsetFetchResponseTopic]
                 topics_4 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_4)):
+                    name_size_3, = _read_h(data, pos)
+                    if name_size_3 >= 0:
+                        end = pos + 2 + name_size_3
                         name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_4, = _read_i(data, pos)
                     pos += 4
                     partitions_4: list[OffsetFetchResponsePartition]
                     partitions_4 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_4)):
                         partition_index_4, committed_offset_4 = _read_iq(data, pos)
                         pos += 12
                         committed_leader_epoch_4: int
@@ -471,10 +459,10 @@ class OffsetFetchResponse(Message, gc=False):
                             pos += 4
                         else:
                             committed_leader_epoch_4 = -1
-                        size, = _read_h(data, pos)
+                        metadata_size_4, = _read_h(data, pos)
                         metadata_4: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
+                        if metadata_size_4 >= 0:
+                            end = pos + 2 + metadata_size_4
                             metadata_4 = data[pos + 2:end].decode()
                             pos = end
                         else:
@@ -493,10 +481,21 @@ class OffsetFetchResponse(Message, gc=False):
                     pos += 2
                 else:
                     error_code_8 = 0
-                return OffsetFetchResponse(throttle_time_ms_3, topics_4, error_code_8, []), pos
+                message = OffsetFetchResponse(throttle_time_ms_3, topics_4, error_code_8, [])
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -28,6 +29,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iii = struct.Struct(">iii").pack
 _write_iiiB = struct.Struct(">iiiB").pack
+_read_string_B = string_readers("B")
+_read_rows_i_i_i = row_reader("i i i")
 
 
 class OffsetForLeaderPartition(Structure, gc=False):
@@ -89,37 +92,37 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetForLeaderEpochRequest:
         start = pos
         try:
             if version == 4:
-                replica_id, size = _read_iB(data, pos)
+                replica_id, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetForLeaderTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_size = data[pos]
+                        if topic_size < 128:
+                            topic, partitions_size = _read_string_B[topic_size](data, pos + 1)
+                            pos += topic_size + 1
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (topic, partitions_size), pos = long_string(data, pos + 1, topic_size, "B")
                         partitions: list[OffsetForLeaderPartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_i_i(data, pos, partitions_size)
+                                partitions = list(map(OffsetForLeaderPartition, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition, current_leader_epoch, leader_epoch, tags = _read_iiiB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -129,76 +132,89 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                                 partitions.append(OffsetForLeaderPartition(
                                     partition, current_leader_epoch, leader_epoch, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(OffsetForLeaderTopic(topic, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(OffsetForLeaderTopic(topic.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return OffsetForLeaderEpochRequest(replica_id, topics, unknown_3), pos + 1
+                message = OffsetForLeaderEpochRequest(replica_id, topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 3:
-                replica_id_2, size = _read_ii(data, pos)
+                replica_id_2, topics_size_2 = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[OffsetForLeaderTopic]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    topic_size_2, = _read_h(data, pos)
+                    if topic_size_2 >= 0:
+                        end = pos + 2 + topic_size_2
                         topic_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[OffsetForLeaderPartition]
                     partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_2)):
                         partition_2, current_leader_epoch_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12
                         partitions_2.append(OffsetForLeaderPartition(
                             partition_2, current_leader_epoch_2, leader_epoch_2,
                         ))
                     topics_2.append(OffsetForLeaderTopic(topic_2, partitions_2))
-                return OffsetForLeaderEpochRequest(replica_id_2, topics_2), pos
+                message = OffsetForLeaderEpochRequest(replica_id_2, topics_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if version == 2:
-                size, = _read_i(data, pos)
+                topics_size_3, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[OffsetForLeaderTopic]
                 topics_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    topic_size_3, = _read_h(data, pos)
+                    if topic_size_3 >= 0:
+                        end = pos + 2 + topic_size_3
                         topic_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[OffsetForLeaderPartition]
                     partitions_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_3)):
                         partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(data, pos)
                         pos += 12
                         partitions_3.append(OffsetForLeaderPartition(
                             partition_3, current_leader_epoch_3, leader_epoch_3,
                         ))
                     topics_3.append(OffsetForLeaderTopic(topic_3, partitions_3))
-                return OffsetForLeaderEpochRequest(-2, topics_3), pos
+                message = OffsetForLeaderEpochRequest(-2, topics_3)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -28,6 +29,8 @@ _write_hiiqB = struct.Struct(">hiiqB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_rows_h_i_i_q = row_reader("h i i q")
 
 
 class EpochEndOffset(Structure, gc=False):
@@ -94,37 +97,37 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> OffsetForLeaderEpochResponse:
         start = pos
         try:
             if version == 4:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, topics_size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetForLeaderTopicResult]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_size = data[pos]
+                        if topic_size < 128:
+                            topic, partitions_size = _read_string_B[topic_size](data, pos + 1)
+                            pos += topic_size + 1
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (topic, partitions_size), pos = long_string(data, pos + 1, topic_size, "B")
                         partitions: list[EpochEndOffset]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_h_i_i_q(data, pos, partitions_size)
+                                partitions = list(map(EpochEndOffset, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 error_code, partition, leader_epoch, end_offset, tags = _read_hiiqB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -134,49 +137,61 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                                 partitions.append(EpochEndOffset(
                                     error_code, partition, leader_epoch, end_offset, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(OffsetForLeaderTopicResult(topic, partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(OffsetForLeaderTopicResult(topic.decode(), partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return OffsetForLeaderEpochResponse(throttle_time_ms, topics, unknown_3), pos + 1
+                message = OffsetForLeaderEpochResponse(throttle_time_ms, topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 2 <= version <= 3:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_2, topics_size_2 = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[OffsetForLeaderTopicResult]
                 topics_2 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topics_size_2)):
+                    topic_size_2, = _read_h(data, pos)
+                    if topic_size_2 >= 0:
+                        end = pos + 2 + topic_size_2
                         topic_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partitions_size_2, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[EpochEndOffset]
                     partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partitions_size_2)):
                         error_code_2, partition_2, leader_epoch_2, end_offset_2 = _read_hiiq(data, pos)
                         pos += 18
                         partitions_2.append(EpochEndOffset(
                             error_code_2, partition_2, leader_epoch_2, end_offset_2,
                         ))
                     topics_2.append(OffsetForLeaderTopicResult(topic_2, partitions_2))
-                return OffsetForLeaderEpochResponse(throttle_time_ms_2, topics_2), pos
+                message = OffsetForLeaderEpochResponse(throttle_time_ms_2, topics_2)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

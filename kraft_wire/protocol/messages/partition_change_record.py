@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse,
+    SHORT, UUIDS, array_readers, long_array, read_compact_uuids, read_unknown_tags, refuse, skip_long_size,
 )
 from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -114,138 +114,147 @@ class PartitionChangeRecord(Message, gc=False):
                 adding_replicas = None
                 leader_recovery_state: int
                 leader_recovery_state = -1
-                directories: tuple[Uuid, ...] | None
-                directories = None
                 eligible_leader_replicas: tuple[int, ...] | None
                 eligible_leader_replicas = None
                 last_known_elr: tuple[int, ...] | None
                 last_known_elr = None
+                directories: tuple[Uuid, ...] | None
+                directories = None
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                isr = None
-                            else:
-                                if size == 1:
-                                    isr = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    isr = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    isr, pos = long_array(data, pos, size, "i")
-                        elif tag == 1:
-                            leader, = _read_i(data, pos)
-                            pos += 4
-                        elif tag == 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                replicas = None
-                            else:
-                                if size == 1:
-                                    replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 3:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                removing_replicas = None
-                            else:
-                                if size == 1:
-                                    removing_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    removing_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    removing_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 4:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                adding_replicas = None
-                            else:
-                                if size == 1:
-                                    adding_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    adding_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    adding_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 5:
-                            leader_recovery_state, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 8 and version >= 1:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                directories = None
-                            else:
-                                if size == 1:
-                                    directories = ()
-                                else:
-                                    directories, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 6 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                eligible_leader_replicas = None
-                            else:
-                                if size == 1:
-                                    eligible_leader_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    eligible_leader_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 7 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                last_known_elr = None
-                            else:
-                                if size == 1:
-                                    last_known_elr = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    last_known_elr = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    last_known_elr, pos = long_array(data, pos, size, "i")
-                        elif tag < 9:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        isr_size = data[pos + 2]
+                        pos += 3
+                        if isr_size == 0:
+                            isr = None
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return PartitionChangeRecord(
-                        partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas,
-                        adding_replicas, leader_recovery_state, directories, eligible_leader_replicas,
-                        last_known_elr, unknown,
-                    )
+                            if isr_size == 1:
+                                isr = ()
+                            elif 0 < isr_size < SHORT:
+                                isr = _read_array_i[isr_size](data, pos)
+                                pos += 4 * isr_size - 4
+                            else:
+                                isr, pos = long_array(data, pos, isr_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader, = _read_i(data, pos + 2)
+                        pos += 6
+                        tags -= 1
+                    if tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        replicas_size = data[pos + 2]
+                        pos += 3
+                        if replicas_size == 0:
+                            replicas = None
+                        else:
+                            if replicas_size == 1:
+                                replicas = ()
+                            elif 0 < replicas_size < SHORT:
+                                replicas = _read_array_i[replicas_size](data, pos)
+                                pos += 4 * replicas_size - 4
+                            else:
+                                replicas, pos = long_array(data, pos, replicas_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        removing_replicas_size = data[pos + 2]
+                        pos += 3
+                        if removing_replicas_size == 0:
+                            removing_replicas = None
+                        else:
+                            if removing_replicas_size == 1:
+                                removing_replicas = ()
+                            elif 0 < removing_replicas_size < SHORT:
+                                removing_replicas = _read_array_i[removing_replicas_size](data, pos)
+                                pos += 4 * removing_replicas_size - 4
+                            else:
+                                removing_replicas, pos = long_array(data, pos, removing_replicas_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 4:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        adding_replicas_size = data[pos + 2]
+                        pos += 3
+                        if adding_replicas_size == 0:
+                            adding_replicas = None
+                        else:
+                            if adding_replicas_size == 1:
+                                adding_replicas = ()
+                            elif 0 < adding_replicas_size < SHORT:
+                                adding_replicas = _read_array_i[adding_replicas_size](data, pos)
+                                pos += 4 * adding_replicas_size - 4
+                            else:
+                                adding_replicas, pos = long_array(data, pos, adding_replicas_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 5:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_recovery_state, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 6:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        eligible_leader_replicas_size = data[pos + 2]
+                        pos += 3
+                        if eligible_leader_replicas_size == 0:
+                            eligible_leader_replicas = None
+                        else:
+                            if eligible_leader_replicas_size == 1:
+                                eligible_leader_replicas = ()
+                            elif 0 < eligible_leader_replicas_size < SHORT:
+                                eligible_leader_replicas = _read_array_i[eligible_leader_replicas_size](
+                                    data, pos,
+                                )
+                                pos += 4 * eligible_leader_replicas_size - 4
+                            else:
+                                eligible_leader_replicas, pos = long_array(
+                                    data, pos, eligible_leader_replicas_size, "i",
+                                )
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 7:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        last_known_elr_size = data[pos + 2]
+                        pos += 3
+                        if last_known_elr_size == 0:
+                            last_known_elr = None
+                        else:
+                            if last_known_elr_size == 1:
+                                last_known_elr = ()
+                            elif 0 < last_known_elr_size < SHORT:
+                                last_known_elr = _read_array_i[last_known_elr_size](data, pos)
+                                pos += 4 * last_known_elr_size - 4
+                            else:
+                                last_known_elr, pos = long_array(data, pos, last_known_elr_size, "i")
+                        tags -= 1
+                    if version >= 1 and tags and data[pos] == 8:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        directories_size = data[pos + 2]
+                        pos += 3
+                        if directories_size == 0:
+                            directories = None
+                        else:
+                            if directories_size == 1:
+                                directories = ()
+                            else:
+                                directories, pos = read_compact_uuids(data, pos, directories_size)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 9)
+                return PartitionChangeRecord(
+                    partition_id, UUIDS[topic_id], isr, leader, replicas, removing_replicas, adding_replicas,
+                    leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -269,138 +278,147 @@ class PartitionChangeRecord(Message, gc=False):
                 adding_replicas = None
                 leader_recovery_state: int
                 leader_recovery_state = -1
-                directories: tuple[Uuid, ...] | None
-                directories = None
                 eligible_leader_replicas: tuple[int, ...] | None
                 eligible_leader_replicas = None
                 last_known_elr: tuple[int, ...] | None
                 last_known_elr = None
+                directories: tuple[Uuid, ...] | None
+                directories = None
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                isr = None
-                            else:
-                                if size == 1:
-                                    isr = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    isr = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    isr, pos = long_array(data, pos, size, "i")
-                        elif tag == 1:
-                            leader, = _read_i(data, pos)
-                            pos += 4
-                        elif tag == 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                replicas = None
-                            else:
-                                if size == 1:
-                                    replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 3:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                removing_replicas = None
-                            else:
-                                if size == 1:
-                                    removing_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    removing_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    removing_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 4:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                adding_replicas = None
-                            else:
-                                if size == 1:
-                                    adding_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    adding_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    adding_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 5:
-                            leader_recovery_state, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 8 and version >= 1:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                directories = None
-                            else:
-                                if size == 1:
-                                    directories = ()
-                                else:
-                                    directories, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 6 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                eligible_leader_replicas = None
-                            else:
-                                if size == 1:
-                                    eligible_leader_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    eligible_leader_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 7 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                last_known_elr = None
-                            else:
-                                if size == 1:
-                                    last_known_elr = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    last_known_elr = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    last_known_elr, pos = long_array(data, pos, size, "i")
-                        elif tag < 9:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        isr_size = data[pos + 2]
+                        pos += 3
+                        if isr_size == 0:
+                            isr = None
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return PartitionChangeRecord(
-                        partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas,
-                        adding_replicas, leader_recovery_state, directories, eligible_leader_replicas,
-                        last_known_elr, unknown,
-                    ), pos
+                            if isr_size == 1:
+                                isr = ()
+                            elif 0 < isr_size < SHORT:
+                                isr = _read_array_i[isr_size](data, pos)
+                                pos += 4 * isr_size - 4
+                            else:
+                                isr, pos = long_array(data, pos, isr_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader, = _read_i(data, pos + 2)
+                        pos += 6
+                        tags -= 1
+                    if tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        replicas_size = data[pos + 2]
+                        pos += 3
+                        if replicas_size == 0:
+                            replicas = None
+                        else:
+                            if replicas_size == 1:
+                                replicas = ()
+                            elif 0 < replicas_size < SHORT:
+                                replicas = _read_array_i[replicas_size](data, pos)
+                                pos += 4 * replicas_size - 4
+                            else:
+                                replicas, pos = long_array(data, pos, replicas_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        removing_replicas_size = data[pos + 2]
+                        pos += 3
+                        if removing_replicas_size == 0:
+                            removing_replicas = None
+                        else:
+                            if removing_replicas_size == 1:
+                                removing_replicas = ()
+                            elif 0 < removing_replicas_size < SHORT:
+                                removing_replicas = _read_array_i[removing_replicas_size](data, pos)
+                                pos += 4 * removing_replicas_size - 4
+                            else:
+                                removing_replicas, pos = long_array(data, pos, removing_replicas_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 4:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        adding_replicas_size = data[pos + 2]
+                        pos += 3
+                        if adding_replicas_size == 0:
+                            adding_replicas = None
+                        else:
+                            if adding_replicas_size == 1:
+                                adding_replicas = ()
+                            elif 0 < adding_replicas_size < SHORT:
+                                adding_replicas = _read_array_i[adding_replicas_size](data, pos)
+                                pos += 4 * adding_replicas_size - 4
+                            else:
+                                adding_replicas, pos = long_array(data, pos, adding_replicas_size, "i")
+                        tags -= 1
+                    if tags and data[pos] == 5:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_recovery_state, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 6:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        eligible_leader_replicas_size = data[pos + 2]
+                        pos += 3
+                        if eligible_leader_replicas_size == 0:
+                            eligible_leader_replicas = None
+                        else:
+                            if eligible_leader_replicas_size == 1:
+                                eligible_leader_replicas = ()
+                            elif 0 < eligible_leader_replicas_size < SHORT:
+                                eligible_leader_replicas = _read_array_i[eligible_leader_replicas_size](
+                                    data, pos,
+                                )
+                                pos += 4 * eligible_leader_replicas_size - 4
+                            else:
+                                eligible_leader_replicas, pos = long_array(
+                                    data, pos, eligible_leader_replicas_size, "i",
+                                )
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 7:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        last_known_elr_size = data[pos + 2]
+                        pos += 3
+                        if last_known_elr_size == 0:
+                            last_known_elr = None
+                        else:
+                            if last_known_elr_size == 1:
+                                last_known_elr = ()
+                            elif 0 < last_known_elr_size < SHORT:
+                                last_known_elr = _read_array_i[last_known_elr_size](data, pos)
+                                pos += 4 * last_known_elr_size - 4
+                            else:
+                                last_known_elr, pos = long_array(data, pos, last_known_elr_size, "i")
+                        tags -= 1
+                    if version >= 1 and tags and data[pos] == 8:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        directories_size = data[pos + 2]
+                        pos += 3
+                        if directories_size == 0:
+                            directories = None
+                        else:
+                            if directories_size == 1:
+                                directories = ()
+                            else:
+                                directories, pos = read_compact_uuids(data, pos, directories_size)
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 9)
+                return PartitionChangeRecord(
+                    partition_id, UUIDS[topic_id], isr, leader, replicas, removing_replicas, adding_replicas,
+                    leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse,
+    SHORT, UUIDS, array_readers, long_array, read_compact_uuids, read_unknown_tags, refuse, skip_long_size,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, write_compact_uuids, write_long_array, write_tags,
@@ -95,53 +95,53 @@ class PartitionRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> PartitionRecord:
         try:
             if 1 <= version <= 2:
-                partition_id, topic_id, size = _read_i16sB(data, 0)
+                partition_id, topic_id, replicas_size = _read_i16sB(data, 0)
                 replicas: tuple[int, ...]
-                if size == 1:
+                if replicas_size == 1:
                     replicas = ()
                     pos = 21
-                elif 0 < size < SHORT:
-                    replicas = _read_array_i[size](data, 21)
-                    pos = 4 * size + 17
+                elif 0 < replicas_size < SHORT:
+                    replicas = _read_array_i[replicas_size](data, 21)
+                    pos = 4 * replicas_size + 17
                 else:
-                    replicas, pos = long_array(data, 21, size, "i")
-                size = data[pos]
+                    replicas, pos = long_array(data, 21, replicas_size, "i")
+                isr_size = data[pos]
                 isr: tuple[int, ...]
-                if size == 1:
+                if isr_size == 1:
                     isr = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    isr = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < isr_size < SHORT:
+                    isr = _read_array_i[isr_size](data, pos + 1)
+                    pos += 4 * isr_size - 3
                 else:
-                    isr, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    isr, pos = long_array(data, pos + 1, isr_size, "i")
+                removing_replicas_size = data[pos]
                 removing_replicas: tuple[int, ...]
-                if size == 1:
+                if removing_replicas_size == 1:
                     removing_replicas = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    removing_replicas = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < removing_replicas_size < SHORT:
+                    removing_replicas = _read_array_i[removing_replicas_size](data, pos + 1)
+                    pos += 4 * removing_replicas_size - 3
                 else:
-                    removing_replicas, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    removing_replicas, pos = long_array(data, pos + 1, removing_replicas_size, "i")
+                adding_replicas_size = data[pos]
                 adding_replicas: tuple[int, ...]
-                if size == 1:
+                if adding_replicas_size == 1:
                     adding_replicas = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    adding_replicas = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < adding_replicas_size < SHORT:
+                    adding_replicas = _read_array_i[adding_replicas_size](data, pos + 1)
+                    pos += 4 * adding_replicas_size - 3
                 else:
-                    adding_replicas, pos = long_array(data, pos + 1, size, "i")
-                leader, leader_epoch, partition_epoch, size = _read_iiiB(data, pos)
+                    adding_replicas, pos = long_array(data, pos + 1, adding_replicas_size, "i")
+                leader, leader_epoch, partition_epoch, directories_size = _read_iiiB(data, pos)
                 pos += 13
                 directories: tuple[Uuid, ...]
-                if size == 1:
+                if directories_size == 1:
                     directories = ()
                 else:
-                    directories, pos = read_compact_uuids(data, pos, size)
+                    directories, pos = read_compact_uuids(data, pos, directories_size)
                 tags = data[pos]
                 pos += 1
                 leader_recovery_state: int
@@ -153,134 +153,118 @@ class PartitionRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_recovery_state, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 1 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                eligible_leader_replicas = None
-                            else:
-                                if size == 1:
-                                    eligible_leader_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    eligible_leader_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 2 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                last_known_elr = None
-                            else:
-                                if size == 1:
-                                    last_known_elr = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    last_known_elr = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    last_known_elr, pos = long_array(data, pos, size, "i")
-                        elif tag < 3:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_recovery_state, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        eligible_leader_replicas_size = data[pos + 2]
+                        pos += 3
+                        if eligible_leader_replicas_size == 0:
+                            eligible_leader_replicas = None
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return PartitionRecord(
-                        partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas,
-                        adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch,
-                        directories, eligible_leader_replicas, last_known_elr, unknown,
-                    )
+                            if eligible_leader_replicas_size == 1:
+                                eligible_leader_replicas = ()
+                            elif 0 < eligible_leader_replicas_size < SHORT:
+                                eligible_leader_replicas = _read_array_i[eligible_leader_replicas_size](
+                                    data, pos,
+                                )
+                                pos += 4 * eligible_leader_replicas_size - 4
+                            else:
+                                eligible_leader_replicas, pos = long_array(
+                                    data, pos, eligible_leader_replicas_size, "i",
+                                )
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        last_known_elr_size = data[pos + 2]
+                        pos += 3
+                        if last_known_elr_size == 0:
+                            last_known_elr = None
+                        else:
+                            if last_known_elr_size == 1:
+                                last_known_elr = ()
+                            elif 0 < last_known_elr_size < SHORT:
+                                last_known_elr = _read_array_i[last_known_elr_size](data, pos)
+                                pos += 4 * last_known_elr_size - 4
+                            else:
+                                last_known_elr, pos = long_array(data, pos, last_known_elr_size, "i")
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 3)
+                return PartitionRecord(
+                    partition_id, UUIDS[topic_id], replicas, isr, removing_replicas, adding_replicas, leader,
+                    leader_recovery_state, leader_epoch, partition_epoch, directories,
+                    eligible_leader_replicas, last_known_elr, unknown,
+                )
             if version == 0:
-                partition_id_2, topic_id_2, size = _read_i16sB(data, 0)
+                partition_id_2, topic_id_2, replicas_size_2 = _read_i16sB(data, 0)
                 replicas_2: tuple[int, ...]
-                if size == 1:
+                if replicas_size_2 == 1:
                     replicas_2 = ()
                     pos = 21
-                elif 0 < size < SHORT:
-                    replicas_2 = _read_array_i[size](data, 21)
-                    pos = 4 * size + 17
+                elif 0 < replicas_size_2 < SHORT:
+                    replicas_2 = _read_array_i[replicas_size_2](data, 21)
+                    pos = 4 * replicas_size_2 + 17
                 else:
-                    replicas_2, pos = long_array(data, 21, size, "i")
-                size = data[pos]
+                    replicas_2, pos = long_array(data, 21, replicas_size_2, "i")
+                isr_size_2 = data[pos]
                 isr_2: tuple[int, ...]
-                if size == 1:
+                if isr_size_2 == 1:
                     isr_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    isr_2 = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < isr_size_2 < SHORT:
+                    isr_2 = _read_array_i[isr_size_2](data, pos + 1)
+                    pos += 4 * isr_size_2 - 3
                 else:
-                    isr_2, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    isr_2, pos = long_array(data, pos + 1, isr_size_2, "i")
+                removing_replicas_size_2 = data[pos]
                 removing_replicas_2: tuple[int, ...]
-                if size == 1:
+                if removing_replicas_size_2 == 1:
                     removing_replicas_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    removing_replicas_2 = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < removing_replicas_size_2 < SHORT:
+                    removing_replicas_2 = _read_array_i[removing_replicas_size_2](data, pos + 1)
+                    pos += 4 * removing_replicas_size_2 - 3
                 else:
-                    removing_replicas_2, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    removing_replicas_2, pos = long_array(data, pos + 1, removing_replicas_size_2, "i")
+                adding_replicas_size_2 = data[pos]
                 adding_replicas_2: tuple[int, ...]
-                if size == 1:
+                if adding_replicas_size_2 == 1:
                     adding_replicas_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    adding_replicas_2 = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < adding_replicas_size_2 < SHORT:
+                    adding_replicas_2 = _read_array_i[adding_replicas_size_2](data, pos + 1)
+                    pos += 4 * adding_replicas_size_2 - 3
                 else:
-                    adding_replicas_2, pos = long_array(data, pos + 1, size, "i")
-                leader_2, leader_epoch_2, partition_epoch_2, tags = _read_iiiB(data, pos)
+                    adding_replicas_2, pos = long_array(data, pos + 1, adding_replicas_size_2, "i")
+                leader_2, leader_epoch_2, partition_epoch_2, tags_2 = _read_iiiB(data, pos)
                 pos += 13
                 leader_recovery_state_2: int
                 leader_recovery_state_2 = 0
                 unknown_2: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_recovery_state_2, = _read_b(data, pos)
-                            pos += 1
-                        elif tag < 3:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_2 = tuple(others_2)
-                if pos <= len(data):
-                    return PartitionRecord(
-                        partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2,
-                        adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2,
-                        partition_epoch_2, (), None, None, unknown_2,
-                    )
+                if tags_2:
+                    if tags_2 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_recovery_state_2, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags_2 -= 1
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 3)
+                return PartitionRecord(
+                    partition_id_2, UUIDS[topic_id_2], replicas_2, isr_2, removing_replicas_2,
+                    adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2, partition_epoch_2,
+                    (), None, None, unknown_2,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -290,53 +274,53 @@ class PartitionRecord(Message, gc=False):
         start = pos
         try:
             if 1 <= version <= 2:
-                partition_id, topic_id, size = _read_i16sB(data, pos)
+                partition_id, topic_id, replicas_size = _read_i16sB(data, pos)
                 replicas: tuple[int, ...]
-                if size == 1:
+                if replicas_size == 1:
                     replicas = ()
                     pos += 21
-                elif 0 < size < SHORT:
-                    replicas = _read_array_i[size](data, pos + 21)
-                    pos += 4 * size + 17
+                elif 0 < replicas_size < SHORT:
+                    replicas = _read_array_i[replicas_size](data, pos + 21)
+                    pos += 4 * replicas_size + 17
                 else:
-                    replicas, pos = long_array(data, pos + 21, size, "i")
-                size = data[pos]
+                    replicas, pos = long_array(data, pos + 21, replicas_size, "i")
+                isr_size = data[pos]
                 isr: tuple[int, ...]
-                if size == 1:
+                if isr_size == 1:
                     isr = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    isr = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < isr_size < SHORT:
+                    isr = _read_array_i[isr_size](data, pos + 1)
+                    pos += 4 * isr_size - 3
                 else:
-                    isr, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    isr, pos = long_array(data, pos + 1, isr_size, "i")
+                removing_replicas_size = data[pos]
                 removing_replicas: tuple[int, ...]
-                if size == 1:
+                if removing_replicas_size == 1:
                     removing_replicas = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    removing_replicas = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < removing_replicas_size < SHORT:
+                    removing_replicas = _read_array_i[removing_replicas_size](data, pos + 1)
+                    pos += 4 * removing_replicas_size - 3
                 else:
-                    removing_replicas, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    removing_replicas, pos = long_array(data, pos + 1, removing_replicas_size, "i")
+                adding_replicas_size = data[pos]
                 adding_replicas: tuple[int, ...]
-                if size == 1:
+                if adding_replicas_size == 1:
                     adding_replicas = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    adding_replicas = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < adding_replicas_size < SHORT:
+                    adding_replicas = _read_array_i[adding_replicas_size](data, pos + 1)
+                    pos += 4 * adding_replicas_size - 3
                 else:
-                    adding_replicas, pos = long_array(data, pos + 1, size, "i")
-                leader, leader_epoch, partition_epoch, size = _read_iiiB(data, pos)
+                    adding_replicas, pos = long_array(data, pos + 1, adding_replicas_size, "i")
+                leader, leader_epoch, partition_epoch, directories_size = _read_iiiB(data, pos)
                 pos += 13
                 directories: tuple[Uuid, ...]
-                if size == 1:
+                if directories_size == 1:
                     directories = ()
                 else:
-                    directories, pos = read_compact_uuids(data, pos, size)
+                    directories, pos = read_compact_uuids(data, pos, directories_size)
                 tags = data[pos]
                 pos += 1
                 leader_recovery_state: int
@@ -348,134 +332,118 @@ class PartitionRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_recovery_state, = _read_b(data, pos)
-                            pos += 1
-                        elif tag == 1 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                eligible_leader_replicas = None
-                            else:
-                                if size == 1:
-                                    eligible_leader_replicas = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    eligible_leader_replicas = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
-                        elif tag == 2 and version >= 2:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                last_known_elr = None
-                            else:
-                                if size == 1:
-                                    last_known_elr = ()
-                                    pos += 0
-                                elif 0 < size < SHORT:
-                                    last_known_elr = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    last_known_elr, pos = long_array(data, pos, size, "i")
-                        elif tag < 3:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_recovery_state, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        eligible_leader_replicas_size = data[pos + 2]
+                        pos += 3
+                        if eligible_leader_replicas_size == 0:
+                            eligible_leader_replicas = None
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return PartitionRecord(
-                        partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas,
-                        adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch,
-                        directories, eligible_leader_replicas, last_known_elr, unknown,
-                    ), pos
+                            if eligible_leader_replicas_size == 1:
+                                eligible_leader_replicas = ()
+                            elif 0 < eligible_leader_replicas_size < SHORT:
+                                eligible_leader_replicas = _read_array_i[eligible_leader_replicas_size](
+                                    data, pos,
+                                )
+                                pos += 4 * eligible_leader_replicas_size - 4
+                            else:
+                                eligible_leader_replicas, pos = long_array(
+                                    data, pos, eligible_leader_replicas_size, "i",
+                                )
+                        tags -= 1
+                    if version >= 2 and tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        last_known_elr_size = data[pos + 2]
+                        pos += 3
+                        if last_known_elr_size == 0:
+                            last_known_elr = None
+                        else:
+                            if last_known_elr_size == 1:
+                                last_known_elr = ()
+                            elif 0 < last_known_elr_size < SHORT:
+                                last_known_elr = _read_array_i[last_known_elr_size](data, pos)
+                                pos += 4 * last_known_elr_size - 4
+                            else:
+                                last_known_elr, pos = long_array(data, pos, last_known_elr_size, "i")
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 3)
+                return PartitionRecord(
+                    partition_id, UUIDS[topic_id], replicas, isr, removing_replicas, adding_replicas, leader,
+                    leader_recovery_state, leader_epoch, partition_epoch, directories,
+                    eligible_leader_replicas, last_known_elr, unknown,
+                ), pos
             if version == 0:
-                partition_id_2, topic_id_2, size = _read_i16sB(data, pos)
+                partition_id_2, topic_id_2, replicas_size_2 = _read_i16sB(data, pos)
                 replicas_2: tuple[int, ...]
-                if size == 1:
+                if replicas_size_2 == 1:
                     replicas_2 = ()
                     pos += 21
-                elif 0 < size < SHORT:
-                    replicas_2 = _read_array_i[size](data, pos + 21)
-                    pos += 4 * size + 17
+                elif 0 < replicas_size_2 < SHORT:
+                    replicas_2 = _read_array_i[replicas_size_2](data, pos + 21)
+                    pos += 4 * replicas_size_2 + 17
                 else:
-                    replicas_2, pos = long_array(data, pos + 21, size, "i")
-                size = data[pos]
+                    replicas_2, pos = long_array(data, pos + 21, replicas_size_2, "i")
+                isr_size_2 = data[pos]
                 isr_2: tuple[int, ...]
-                if size == 1:
+                if isr_size_2 == 1:
                     isr_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    isr_2 = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < isr_size_2 < SHORT:
+                    isr_2 = _read_array_i[isr_size_2](data, pos + 1)
+                    pos += 4 * isr_size_2 - 3
                 else:
-                    isr_2, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    isr_2, pos = long_array(data, pos + 1, isr_size_2, "i")
+                removing_replicas_size_2 = data[pos]
                 removing_replicas_2: tuple[int, ...]
-                if size == 1:
+                if removing_replicas_size_2 == 1:
                     removing_replicas_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    removing_replicas_2 = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < removing_replicas_size_2 < SHORT:
+                    removing_replicas_2 = _read_array_i[removing_replicas_size_2](data, pos + 1)
+                    pos += 4 * removing_replicas_size_2 - 3
                 else:
-                    removing_replicas_2, pos = long_array(data, pos + 1, size, "i")
-                size = data[pos]
+                    removing_replicas_2, pos = long_array(data, pos + 1, removing_replicas_size_2, "i")
+                adding_replicas_size_2 = data[pos]
                 adding_replicas_2: tuple[int, ...]
-                if size == 1:
+                if adding_replicas_size_2 == 1:
                     adding_replicas_2 = ()
                     pos += 1
-                elif 0 < size < SHORT:
-                    adding_replicas_2 = _read_array_i[size](data, pos + 1)
-                    pos += 4 * size - 3
+                elif 0 < adding_replicas_size_2 < SHORT:
+                    adding_replicas_2 = _read_array_i[adding_replicas_size_2](data, pos + 1)
+                    pos += 4 * adding_replicas_size_2 - 3
                 else:
-                    adding_replicas_2, pos = long_array(data, pos + 1, size, "i")
-                leader_2, leader_epoch_2, partition_epoch_2, tags = _read_iiiB(data, pos)
+                    adding_replicas_2, pos = long_array(data, pos + 1, adding_replicas_size_2, "i")
+                leader_2, leader_epoch_2, partition_epoch_2, tags_2 = _read_iiiB(data, pos)
                 pos += 13
                 leader_recovery_state_2: int
                 leader_recovery_state_2 = 0
                 unknown_2: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_recovery_state_2, = _read_b(data, pos)
-                            pos += 1
-                        elif tag < 3:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_2 = tuple(others_2)
-                if pos <= len(data):
-                    return PartitionRecord(
-                        partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2,
-                        adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2,
-                        partition_epoch_2, (), None, None, unknown_2,
-                    ), pos
+                if tags_2:
+                    if tags_2 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_recovery_state_2, = _read_b(data, pos + 2)
+                        pos += 3
+                        tags_2 -= 1
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 3)
+                return PartitionRecord(
+                    partition_id_2, UUIDS[topic_id_2], replicas_2, isr_2, removing_replicas_2,
+                    adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2, partition_epoch_2,
+                    (), None, None, unknown_2,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    UUIDS, check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags,
+    refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -19,7 +20,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
-_read_hiB = struct.Struct(">hiB").unpack_from
 _read_hii = struct.Struct(">hii").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
@@ -33,6 +33,8 @@ _write_hii = struct.Struct(">hii").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_hiB = nullable_string_readers("hiB")
 
 
 class PartitionProduceData(Structure, gc=False):
@@ -103,48 +105,49 @@ class ProduceRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceRequest, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ProduceRequest:
         start = pos
         try:
             if version == 13:
-                size = data[pos]
-                transactional_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    transactional_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id = None
-                    pos += 1
+                transactional_id_size = data[pos]
+                if transactional_id_size < 128:
+                    transactional_id, acks, timeout_ms, topic_data_size = _read_nullable_string_hiB[transactional_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (transactional_id_size or 1) + 7
                 else:
-                    transactional_id, pos = long_string(data, pos + 1, size)
-                acks, timeout_ms, size = _read_hiB(data, pos)
-                pos += 7
+                    (
+                        transactional_id, acks, timeout_ms, topic_data_size,
+                    ), pos = long_string(data, pos + 1, transactional_id_size, "hiB")
                 topic_data: list[TopicProduceData]
                 topic_data = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topic_data_size != 1:
+                    if not 0 < topic_data_size < 128:
+                        topic_data_size, pos = long_count(data, pos, topic_data_size)
+                    while topic_data_size > 1:
+                        topic_data_size -= 1
+                        topic_id, partition_data_size = _read_16sB(data, pos)
                         pos += 17
                         partition_data: list[PartitionProduceData]
                         partition_data = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                index, size = _read_iB(data, pos)
+                        if partition_data_size != 1:
+                            if not 0 < partition_data_size < 128:
+                                partition_data_size, pos = long_count(data, pos, partition_data_size)
+                            while partition_data_size > 1:
+                                partition_data_size -= 1
+                                index, records_size = _read_iB(data, pos)
                                 pos += 5
                                 records: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size > 127:
+                                    records_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size > 16383:
+                                        records_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size > 2097151:
+                                            records_size, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size > 0:
+                                    end = pos + records_size - 1
                                     records = data[pos:end]
                                     pos = end
                                 else:
@@ -156,127 +159,133 @@ class ProduceRequest(Message, gc=False):
                                     pos -= 1
                                 pos += 1
                                 partition_data.append(PartitionProduceData(index, records, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topic_data.append(TopicProduceData(
-                            '', as_uuid(Uuid, topic_id), partition_data, unknown_2,
-                        ))
-                tags = data[pos]
+                        topic_data.append(TopicProduceData('', UUIDS[topic_id], partition_data, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ProduceRequest(transactional_id, acks, timeout_ms, topic_data, unknown_3), pos + 1
+                message = ProduceRequest(
+                    transactional_id.decode() if transactional_id_size else None, acks, timeout_ms,
+                    topic_data, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 9 <= version <= 12:
-                size = data[pos]
-                transactional_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    transactional_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    transactional_id_2 = None
-                    pos += 1
+                transactional_id_size_2 = data[pos]
+                if transactional_id_size_2 < 128:
+                    transactional_id_2, acks_2, timeout_ms_2, topic_data_size_2 = _read_nullable_string_hiB[transactional_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (transactional_id_size_2 or 1) + 7
                 else:
-                    transactional_id_2, pos = long_string(data, pos + 1, size)
-                acks_2, timeout_ms_2, size = _read_hiB(data, pos)
-                pos += 7
+                    (
+                        transactional_id_2, acks_2, timeout_ms_2, topic_data_size_2,
+                    ), pos = long_string(data, pos + 1, transactional_id_size_2, "hiB")
                 topic_data_2: list[TopicProduceData]
                 topic_data_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if topic_data_size_2 != 1:
+                    if not 0 < topic_data_size_2 < 128:
+                        topic_data_size_2, pos = long_count(data, pos, topic_data_size_2)
+                    while topic_data_size_2 > 1:
+                        topic_data_size_2 -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partition_data_size_2 = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (name, partition_data_size_2), pos = long_string(data, pos + 1, name_size, "B")
                         partition_data_2: list[PartitionProduceData]
                         partition_data_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                index_2, size = _read_iB(data, pos)
+                        if partition_data_size_2 != 1:
+                            if not 0 < partition_data_size_2 < 128:
+                                partition_data_size_2, pos = long_count(data, pos, partition_data_size_2)
+                            while partition_data_size_2 > 1:
+                                partition_data_size_2 -= 1
+                                index_2, records_size_2 = _read_iB(data, pos)
                                 pos += 5
                                 records_2: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size_2 > 127:
+                                    records_size_2 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size_2 > 16383:
+                                        records_size_2 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size_2 > 2097151:
+                                            records_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size_2 > 0:
+                                    end = pos + records_size_2 - 1
                                     records_2 = data[pos:end]
                                     pos = end
                                 else:
                                     records_2 = None
-                                tags = data[pos]
+                                tags_4 = data[pos]
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
                                 pos += 1
                                 partition_data_2.append(PartitionProduceData(index_2, records_2, unknown_4))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topic_data_2.append(TopicProduceData(name, Uuid.ZERO, partition_data_2, unknown_5))
-                tags = data[pos]
+                        topic_data_2.append(TopicProduceData(
+                            name.decode(), Uuid.ZERO, partition_data_2, unknown_5,
+                        ))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return ProduceRequest(
-                    transactional_id_2, acks_2, timeout_ms_2, topic_data_2, unknown_6,
-                ), pos + 1
+                message = ProduceRequest(
+                    transactional_id_2.decode() if transactional_id_size_2 else None, acks_2, timeout_ms_2,
+                    topic_data_2, unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 3 <= version <= 8:
-                size, = _read_h(data, pos)
+                transactional_id_size_3, = _read_h(data, pos)
                 transactional_id_3: str | None
-                if size >= 0:
-                    end = pos + 2 + size
+                if transactional_id_size_3 >= 0:
+                    end = pos + 2 + transactional_id_size_3
                     transactional_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     transactional_id_3 = None
                     pos += 2
-                acks_3, timeout_ms_3, size = _read_hii(data, pos)
+                acks_3, timeout_ms_3, topic_data_size_3 = _read_hii(data, pos)
                 pos += 10
                 topic_data_3: list[TopicProduceData]
                 topic_data_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, topic_data_size_3)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partition_data_size_3, = _read_i(data, pos)
                     pos += 4
                     partition_data_3: list[PartitionProduceData]
                     partition_data_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        index_3, size = _read_ii(data, pos)
+                    for _ in range(check_count(data, pos, partition_data_size_3)):
+                        index_3, records_size_3 = _read_ii(data, pos)
                         pos += 8
                         records_3: bytes | None
-                        if size >= 0:
-                            end = pos + size
+                        if records_size_3 >= 0:
+                            end = pos + records_size_3
                             records_3 = data[pos:end]
                             pos = end
                         else:
@@ -284,10 +293,21 @@ class ProduceRequest(Message, gc=False):
                         partition_data_3.append(PartitionProduceData(index_3, records_3))
                     topic_data_3.append(TopicProduceData(name_2, Uuid.ZERO, partition_data_3))
                 if pos <= len(data):
-                    return ProduceRequest(transactional_id_3, acks_3, timeout_ms_3, topic_data_3), pos
+                    message = ProduceRequest(transactional_id_3, acks_3, timeout_ms_3, topic_data_3)
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,8 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags,
-    refuse,
+    UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -40,6 +40,9 @@ _write_ihqqq = struct.Struct(">ihqqq").pack
 _write_ihqqqB = struct.Struct(">ihqqqB").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_q = struct.Struct(">q").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
 
 
 class BatchIndexAndErrorMessage(Structure, gc=False):
@@ -194,386 +197,322 @@ class ProduceResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ProduceResponse:
         start = pos
         try:
             if version == 13:
-                size = data[pos]
+                responses_size = data[pos]
                 pos += 1
                 responses: list[TopicProduceResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        topic_id, partition_responses_size = _read_16sB(data, pos)
                         pos += 17
                         partition_responses: list[PartitionProduceResponse]
                         partition_responses = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(
-                                    data, pos,
+                        if partition_responses_size != 1:
+                            if not 0 < partition_responses_size < 128:
+                                partition_responses_size, pos = long_count(
+                                    data, pos, partition_responses_size,
                                 )
+                            while partition_responses_size > 1:
+                                partition_responses_size -= 1
+                                (
+                                    index, error_code, base_offset, log_append_time_ms, log_start_offset,
+                                    record_errors_size,
+                                ) = _read_ihqqqB(data, pos)
                                 pos += 31
                                 record_errors: list[BatchIndexAndErrorMessage]
                                 record_errors = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        batch_index, size = _read_iB(data, pos)
-                                        batch_index_error_message: str | None
-                                        if 0 < size < 128:
-                                            end = pos + 4 + size
-                                            batch_index_error_message = data[pos + 5:end].decode()
-                                            pos = end
-                                        elif size == 0:
-                                            batch_index_error_message = None
-                                            pos += 5
+                                if record_errors_size != 1:
+                                    if not 0 < record_errors_size < 128:
+                                        record_errors_size, pos = long_count(data, pos, record_errors_size)
+                                    while record_errors_size > 1:
+                                        record_errors_size -= 1
+                                        batch_index, batch_index_error_message_size = _read_iB(data, pos)
+                                        if batch_index_error_message_size < 128:
+                                            batch_index_error_message, tags = _read_nullable_string_B[batch_index_error_message_size](
+                                                data, pos + 5,
+                                            )
+                                            pos += (batch_index_error_message_size or 1) + 5
                                         else:
-                                            batch_index_error_message, pos = long_string(data, pos + 5, size)
-                                        tags = data[pos]
+                                            (
+                                                batch_index_error_message, tags,
+                                            ), pos = long_string(data, pos + 5, batch_index_error_message_size, "B")
                                         unknown: UnknownTags = ()
                                         if tags:
-                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
+                                            unknown, pos = read_unknown_tags(data, pos, tags)
                                         record_errors.append(BatchIndexAndErrorMessage(
-                                            batch_index, batch_index_error_message, unknown,
+                                            batch_index,
+                                            batch_index_error_message.decode()
+                                            if batch_index_error_message_size
+                                            else None,
+                                            unknown,
                                         ))
-                                size = data[pos]
-                                error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    error_message = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message = None
-                                    pos += 1
+                                error_message_size = data[pos]
+                                if error_message_size < 128:
+                                    error_message, tags_2 = _read_nullable_string_B[error_message_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += (error_message_size or 1) + 1
                                 else:
-                                    error_message, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
-                                pos += 1
+                                    (
+                                        error_message, tags_2,
+                                    ), pos = long_string(data, pos + 1, error_message_size, "B")
                                 current_leader: LeaderIdAndEpoch
                                 current_leader = LeaderIdAndEpoch()
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0:
-                                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                                            unknown_3: UnknownTags = ()
-                                            if tags:
-                                                unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader = LeaderIdAndEpoch(
-                                                leader_id, leader_epoch, unknown_3,
-                                            )
-                                            pos += 9
-                                        elif tag < 1:
-                                            refuse()
-                                        else:
-                                            if others is None:
-                                                others = []
-                                            end = pos + size
-                                            others.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others:
-                                        unknown_2 = tuple(others)
+                                if tags_2:
+                                    if tags_2 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id, leader_epoch, tags_3 = _read_iiB(data, pos + 2)
+                                        unknown_3: UnknownTags = ()
+                                        if tags_3:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 11, tags_3)
+                                            pos -= 11
+                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                        pos += 11
+                                        tags_2 -= 1
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
                                 partition_responses.append(PartitionProduceResponse(
                                     index, error_code, base_offset, log_append_time_ms, log_start_offset,
-                                    record_errors, error_message, current_leader, unknown_2,
+                                    record_errors, error_message.decode() if error_message_size else None,
+                                    current_leader, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         pos += 1
                         responses.append(TopicProduceResponse(
-                            '', as_uuid(Uuid, topic_id), partition_responses, unknown_4,
+                            '', UUIDS[topic_id], partition_responses, unknown_4,
                         ))
-                throttle_time_ms, tags = _read_iB(data, pos)
+                throttle_time_ms, tags_5 = _read_iB(data, pos)
                 pos += 5
                 node_endpoints: list[NodeEndpoint]
                 node_endpoints = []
                 unknown_5: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            size = data[pos]
-                            pos += 1
-                            node_endpoints = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                if tags_5:
+                    if tags_5 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size = data[pos + 2]
+                        pos += 3
+                        node_endpoints = []
+                        if node_endpoints_size != 1:
+                            if not 0 < node_endpoints_size < 128:
+                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                            while node_endpoints_size > 1:
+                                node_endpoints_size -= 1
+                                node_id, host_size = _read_iB(data, pos)
+                                if host_size < 128:
+                                    host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
+                                    pos += host_size + 9
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    node_id, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host, pos = long_string(data, pos + 5, size)
-                                    port, size = _read_iB(data, pos)
-                                    rack: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        rack = data[pos + 5:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        rack = None
-                                        pos += 5
-                                    else:
-                                        rack, pos = long_string(data, pos + 5, size)
-                                    tags = data[pos]
-                                    unknown_6: UnknownTags = ()
-                                    if tags:
-                                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_6))
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_5 = tuple(others_2)
-                if pos <= len(data):
-                    return ProduceResponse(responses, throttle_time_ms, node_endpoints, unknown_5), pos
+                                    (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
+                                if rack_size < 128:
+                                    rack, tags_6 = _read_nullable_string_B[rack_size](data, pos)
+                                    pos += (rack_size or 1)
+                                else:
+                                    (rack, tags_6), pos = long_string(data, pos, rack_size, "B")
+                                unknown_6: UnknownTags = ()
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos, tags_6)
+                                node_endpoints.append(NodeEndpoint(
+                                    node_id, host.decode(), port, rack.decode() if rack_size else None,
+                                    unknown_6,
+                                ))
+                        tags_5 -= 1
+                    if tags_5:
+                        unknown_5, pos = read_unknown_tags(data, pos, tags_5, 1)
+                message = ProduceResponse(responses, throttle_time_ms, node_endpoints, unknown_5)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 9 <= version <= 12:
-                size = data[pos]
+                responses_size_2 = data[pos]
                 pos += 1
                 responses_2: list[TopicProduceResponse]
                 responses_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if responses_size_2 != 1:
+                    if not 0 < responses_size_2 < 128:
+                        responses_size_2, pos = long_count(data, pos, responses_size_2)
+                    while responses_size_2 > 1:
+                        responses_size_2 -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, partition_responses_size_2 = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                name, partition_responses_size_2,
+                            ), pos = long_string(data, pos + 1, name_size, "B")
                         partition_responses_2: list[PartitionProduceResponse]
                         partition_responses_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partition_responses_size_2 != 1:
+                            if not 0 < partition_responses_size_2 < 128:
+                                partition_responses_size_2, pos = long_count(
+                                    data, pos, partition_responses_size_2,
+                                )
+                            while partition_responses_size_2 > 1:
+                                partition_responses_size_2 -= 1
                                 (
                                     index_2, error_code_2, base_offset_2, log_append_time_ms_2,
-                                    log_start_offset_2, size,
+                                    log_start_offset_2, record_errors_size_2,
                                 ) = _read_ihqqqB(data, pos)
                                 pos += 31
                                 record_errors_2: list[BatchIndexAndErrorMessage]
                                 record_errors_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        batch_index_2, size = _read_iB(data, pos)
-                                        batch_index_error_message_2: str | None
-                                        if 0 < size < 128:
-                                            end = pos + 4 + size
-                                            batch_index_error_message_2 = data[pos + 5:end].decode()
-                                            pos = end
-                                        elif size == 0:
-                                            batch_index_error_message_2 = None
-                                            pos += 5
-                                        else:
-                                            batch_index_error_message_2, pos = long_string(
-                                                data, pos + 5, size,
+                                if record_errors_size_2 != 1:
+                                    if not 0 < record_errors_size_2 < 128:
+                                        record_errors_size_2, pos = long_count(
+                                            data, pos, record_errors_size_2,
+                                        )
+                                    while record_errors_size_2 > 1:
+                                        record_errors_size_2 -= 1
+                                        batch_index_2, batch_index_error_message_size_2 = _read_iB(data, pos)
+                                        if batch_index_error_message_size_2 < 128:
+                                            batch_index_error_message_2, tags_7 = _read_nullable_string_B[batch_index_error_message_size_2](
+                                                data, pos + 5,
                                             )
-                                        tags = data[pos]
+                                            pos += (batch_index_error_message_size_2 or 1) + 5
+                                        else:
+                                            (
+                                                batch_index_error_message_2, tags_7,
+                                            ), pos = long_string(data, pos + 5, batch_index_error_message_size_2, "B")
                                         unknown_7: UnknownTags = ()
-                                        if tags:
-                                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
+                                        if tags_7:
+                                            unknown_7, pos = read_unknown_tags(data, pos, tags_7)
                                         record_errors_2.append(BatchIndexAndErrorMessage(
-                                            batch_index_2, batch_index_error_message_2, unknown_7,
+                                            batch_index_2,
+                                            batch_index_error_message_2.decode()
+                                            if batch_index_error_message_size_2
+                                            else None,
+                                            unknown_7,
                                         ))
-                                size = data[pos]
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    error_message_2 = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 1
+                                error_message_size_2 = data[pos]
+                                if error_message_size_2 < 128:
+                                    error_message_2, tags_8 = _read_nullable_string_B[error_message_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += (error_message_size_2 or 1) + 1
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
-                                pos += 1
+                                    (
+                                        error_message_2, tags_8,
+                                    ), pos = long_string(data, pos + 1, error_message_size_2, "B")
                                 current_leader_2: LeaderIdAndEpoch
                                 current_leader_2 = LeaderIdAndEpoch()
                                 unknown_8: UnknownTags = ()
-                                if tags:
-                                    if tags > 127:
-                                        tags, pos = check_tag_count(data, pos, tags)
-                                    others_3: list[tuple[int, bytes]] | None = None
-                                    for _ in range(tags):
-                                        tag, size = data[pos], data[pos + 1]
-                                        pos += 2
-                                        if tag > 127 or size > 127:
-                                            tag, size, pos = long_tag(data, pos - 2)
-                                        if tag == 0 and version >= 10:
-                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                            unknown_9: UnknownTags = ()
-                                            if tags:
-                                                unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
-                                                pos -= 9
-                                            current_leader_2 = LeaderIdAndEpoch(
-                                                leader_id_2, leader_epoch_2, unknown_9,
-                                            )
-                                            pos += 9
-                                        elif tag < 1:
-                                            refuse()
-                                        else:
-                                            if others_3 is None:
-                                                others_3 = []
-                                            end = pos + size
-                                            others_3.append((tag, data[pos:end]))
-                                            pos = end
-                                    if others_3:
-                                        unknown_8 = tuple(others_3)
+                                if tags_8:
+                                    if tags_8 > 127:
+                                        refuse()
+                                    if version >= 10 and data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_2, leader_epoch_2, tags_9 = _read_iiB(data, pos + 2)
+                                        unknown_9: UnknownTags = ()
+                                        if tags_9:
+                                            unknown_9, pos = read_unknown_tags(data, pos + 11, tags_9)
+                                            pos -= 11
+                                        current_leader_2 = LeaderIdAndEpoch(
+                                            leader_id_2, leader_epoch_2, unknown_9,
+                                        )
+                                        pos += 11
+                                        tags_8 -= 1
+                                    if tags_8:
+                                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
                                 partition_responses_2.append(PartitionProduceResponse(
                                     index_2, error_code_2, base_offset_2, log_append_time_ms_2,
-                                    log_start_offset_2, record_errors_2, error_message_2, current_leader_2,
-                                    unknown_8,
+                                    log_start_offset_2, record_errors_2,
+                                    error_message_2.decode() if error_message_size_2 else None,
+                                    current_leader_2, unknown_8,
                                 ))
-                        tags = data[pos]
+                        tags_10 = data[pos]
                         unknown_10: UnknownTags = ()
-                        if tags:
-                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_10:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                             pos -= 1
                         pos += 1
                         responses_2.append(TopicProduceResponse(
-                            name, Uuid.ZERO, partition_responses_2, unknown_10,
+                            name.decode(), Uuid.ZERO, partition_responses_2, unknown_10,
                         ))
-                throttle_time_ms_2, tags = _read_iB(data, pos)
+                throttle_time_ms_2, tags_11 = _read_iB(data, pos)
                 pos += 5
                 node_endpoints_2: list[NodeEndpoint]
                 node_endpoints_2 = []
                 unknown_11: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_4: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0 and version >= 10:
-                            size = data[pos]
-                            pos += 1
-                            node_endpoints_2 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
+                if tags_11:
+                    if tags_11 > 127:
+                        refuse()
+                    if version >= 10 and data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size_2 = data[pos + 2]
+                        pos += 3
+                        node_endpoints_2 = []
+                        if node_endpoints_size_2 != 1:
+                            if not 0 < node_endpoints_size_2 < 128:
+                                node_endpoints_size_2, pos = long_count(data, pos, node_endpoints_size_2)
+                            while node_endpoints_size_2 > 1:
+                                node_endpoints_size_2 -= 1
+                                node_id_2, host_size_2 = _read_iB(data, pos)
+                                if host_size_2 < 128:
+                                    host_2, port_2, rack_size_2 = _read_string_iB[host_size_2](data, pos + 5)
+                                    pos += host_size_2 + 9
                                 else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    node_id_2, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host_2, pos = long_string(data, pos + 5, size)
-                                    port_2, size = _read_iB(data, pos)
-                                    rack_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        rack_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        rack_2 = None
-                                        pos += 5
-                                    else:
-                                        rack_2, pos = long_string(data, pos + 5, size)
-                                    tags = data[pos]
-                                    unknown_12: UnknownTags = ()
-                                    if tags:
-                                        unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    node_endpoints_2.append(NodeEndpoint(
-                                        node_id_2, host_2, port_2, rack_2, unknown_12,
-                                    ))
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others_4 is None:
-                                others_4 = []
-                            end = pos + size
-                            others_4.append((tag, data[pos:end]))
-                            pos = end
-                    if others_4:
-                        unknown_11 = tuple(others_4)
-                if pos <= len(data):
-                    return ProduceResponse(responses_2, throttle_time_ms_2, node_endpoints_2, unknown_11), pos
+                                    (
+                                        host_2, port_2, rack_size_2,
+                                    ), pos = long_string(data, pos + 5, host_size_2, "iB")
+                                if rack_size_2 < 128:
+                                    rack_2, tags_12 = _read_nullable_string_B[rack_size_2](data, pos)
+                                    pos += (rack_size_2 or 1)
+                                else:
+                                    (rack_2, tags_12), pos = long_string(data, pos, rack_size_2, "B")
+                                unknown_12: UnknownTags = ()
+                                if tags_12:
+                                    unknown_12, pos = read_unknown_tags(data, pos, tags_12)
+                                node_endpoints_2.append(NodeEndpoint(
+                                    node_id_2, host_2.decode(), port_2,
+                                    rack_2.decode() if rack_size_2 else None, unknown_12,
+                                ))
+                        tags_11 -= 1
+                    if tags_11:
+                        unknown_11, pos = read_unknown_tags(data, pos, tags_11, 1)
+                message = ProduceResponse(responses_2, throttle_time_ms_2, node_endpoints_2, unknown_11)
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 3 <= version <= 8:
-                size, = _read_i(data, pos)
+                responses_size_3, = _read_i(data, pos)
                 pos += 4
                 responses_3: list[TopicProduceResponse]
                 responses_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, responses_size_3)):
+                    name_size_2, = _read_h(data, pos)
+                    if name_size_2 >= 0:
+                        end = pos + 2 + name_size_2
                         name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    partition_responses_size_3, = _read_i(data, pos)
                     pos += 4
                     partition_responses_3: list[PartitionProduceResponse]
                     partition_responses_3 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
+                    for _ in range(check_count(data, pos, partition_responses_size_3)):
                         index_3, error_code_3, base_offset_3, log_append_time_ms_3 = _read_ihqq(data, pos)
                         pos += 22
                         log_start_offset_3: int
@@ -585,15 +524,14 @@ class ProduceResponse(Message, gc=False):
                         record_errors_3: list[BatchIndexAndErrorMessage]
                         error_message_3: str | None
                         if version >= 8:
-                            size, = _read_i(data, pos)
+                            record_errors_size_3, = _read_i(data, pos)
                             pos += 4
                             record_errors_3 = []
-                            rounds = range(check_count(data, pos, size))
-                            for _ in rounds:
-                                batch_index_3, size = _read_ih(data, pos)
+                            for _ in range(check_count(data, pos, record_errors_size_3)):
+                                batch_index_3, batch_index_error_message_size_3 = _read_ih(data, pos)
                                 batch_index_error_message_3: str | None
-                                if size >= 0:
-                                    end = pos + 6 + size
+                                if batch_index_error_message_size_3 >= 0:
+                                    end = pos + 6 + batch_index_error_message_size_3
                                     batch_index_error_message_3 = data[pos + 6:end].decode()
                                     pos = end
                                 else:
@@ -602,9 +540,9 @@ class ProduceResponse(Message, gc=False):
                                 record_errors_3.append(BatchIndexAndErrorMessage(
                                     batch_index_3, batch_index_error_message_3,
                                 ))
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
+                            error_message_size_3, = _read_h(data, pos)
+                            if error_message_size_3 >= 0:
+                                end = pos + 2 + error_message_size_3
                                 error_message_3 = data[pos + 2:end].decode()
                                 pos = end
                             else:
@@ -619,10 +557,21 @@ class ProduceResponse(Message, gc=False):
                         ))
                     responses_3.append(TopicProduceResponse(name_2, Uuid.ZERO, partition_responses_3))
                 throttle_time_ms_3, = _read_i(data, pos)
-                return ProduceResponse(responses_3, throttle_time_ms_3, []), pos + 4
+                message = ProduceResponse(responses_3, throttle_time_ms_3, [])
+                if ends is not None:
+                    ends.append(pos + 4)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -69,16 +69,17 @@ class ProducerSnapshot(Message, gc=False):
     """[]ProducerEntry, version 1."""
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProducerSnapshot, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ProducerSnapshot:
         start = pos
         try:
             if version == 1:
-                crc, size = _read_Ii(data, pos)
+                crc, producer_entries_size = _read_Ii(data, pos)
                 pos += 8
                 producer_entries: list[ProducerEntry]
                 producer_entries = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
+                for _ in range(check_count(data, pos, producer_entries_size)):
                     (
                         producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp,
                         coordinator_epoch, current_txn_first_offset,
@@ -88,10 +89,21 @@ class ProducerSnapshot(Message, gc=False):
                         producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp,
                         coordinator_epoch, current_txn_first_offset,
                     ))
-                return ProducerSnapshot(crc, producer_entries), pos
+                message = ProducerSnapshot(crc, producer_entries)
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProducerSnapshot, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_size, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import UUIDS, long_size, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -53,15 +53,21 @@ class PushTelemetryRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> PushTelemetryRequest:
         try:
             if version == 0:
-                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(
+                client_instance_id, subscription_id, terminating, compression_type, metrics_size = _read_16sitbB(
                     data, 0,
                 )
                 pos = 23
                 metrics: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if metrics_size > 127:
+                    metrics_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if metrics_size > 16383:
+                        metrics_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if metrics_size > 2097151:
+                            metrics_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if metrics_size > 0:
+                    end = pos + metrics_size - 1
                     metrics = data[pos:end]
                     pos = end
                 else:
@@ -72,8 +78,8 @@ class PushTelemetryRequest(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return PushTelemetryRequest(
-                    as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type,
-                    metrics, unknown,
+                    UUIDS[client_instance_id], subscription_id, terminating, compression_type, metrics,
+                    unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -84,15 +90,21 @@ class PushTelemetryRequest(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(
+                client_instance_id, subscription_id, terminating, compression_type, metrics_size = _read_16sitbB(
                     data, pos,
                 )
                 pos += 23
                 metrics: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if metrics_size > 127:
+                    metrics_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if metrics_size > 16383:
+                        metrics_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if metrics_size > 2097151:
+                            metrics_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if metrics_size > 0:
+                    end = pos + metrics_size - 1
                     metrics = data[pos:end]
                     pos = end
                 else:
@@ -103,8 +115,8 @@ class PushTelemetryRequest(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return PushTelemetryRequest(
-                    as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type,
-                    metrics, unknown,
+                    UUIDS[client_instance_id], subscription_id, terminating, compression_type, metrics,
+                    unknown,
                 ), pos + 1
         except DECODE_FAULTS:
             pass

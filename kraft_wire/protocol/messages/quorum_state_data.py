@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, read_unknown_tags, refuse, string_readers,
+)
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,11 +20,12 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iii16sB = struct.Struct(">iii16sB").unpack_from
-_read_iiiqB = struct.Struct(">iiiqB").unpack_from
 _write_iB = struct.Struct(">iB").pack
 _write_iii16sB = struct.Struct(">iii16sB").pack
 _write_iiiq = struct.Struct(">iiiq").pack
 _write_iiiqB = struct.Struct(">iiiqB").pack
+_read_string_iiiqB = string_readers("iiiqB")
+_read_rows_i = row_reader("i")
 
 
 class Voter(Structure, gc=False):
@@ -76,7 +80,9 @@ class QuorumStateData(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[QuorumStateData, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> QuorumStateData:
         start = pos
         try:
             if version == 1:
@@ -85,49 +91,68 @@ class QuorumStateData(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 29, tags)
                     pos -= 29
-                return QuorumStateData(
-                    '', leader_id, leader_epoch, voted_id, as_uuid(Uuid, voted_directory_id), 0, [], unknown,
-                ), pos + 29
+                message = QuorumStateData(
+                    '', leader_id, leader_epoch, voted_id, UUIDS[voted_directory_id], 0, [], unknown,
+                )
+                if ends is not None:
+                    ends.append(pos + 29)
+                return message
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    (
+                        cluster_id, leader_id_2, leader_epoch_2, voted_id_2, applied_offset,
+                        current_voters_size,
+                    ) = _read_string_iiiqB[cluster_id_size](data, pos + 1)
+                    pos += cluster_id_size + 21
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                leader_id_2, leader_epoch_2, voted_id_2, applied_offset, size = _read_iiiqB(data, pos)
-                pos += 21
+                    (
+                        cluster_id, leader_id_2, leader_epoch_2, voted_id_2, applied_offset,
+                        current_voters_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "iiiqB")
                 current_voters: list[Voter] | None
-                if size == 0:
+                if current_voters_size == 0:
                     current_voters = None
                 else:
                     current_voters = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            voter_id, tags = _read_iB(data, pos)
+                    if current_voters_size != 1:
+                        if not 0 < current_voters_size < 128:
+                            current_voters_size, pos = long_count(data, pos, current_voters_size)
+                        if current_voters_size > 4:
+                            columns, current_voters_size, pos = _read_rows_i(data, pos, current_voters_size)
+                            current_voters = list(map(Voter, *columns))
+                        while current_voters_size > 1:
+                            current_voters_size -= 1
+                            voter_id, tags_2 = _read_iB(data, pos)
                             unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                            if tags_2:
+                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                                 pos -= 5
                             pos += 5
                             current_voters.append(Voter(voter_id, unknown_2))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return QuorumStateData(
-                    cluster_id, leader_id_2, leader_epoch_2, voted_id_2, Uuid.ZERO, applied_offset,
+                message = QuorumStateData(
+                    cluster_id.decode(), leader_id_2, leader_epoch_2, voted_id_2, Uuid.ZERO, applied_offset,
                     current_voters, unknown_3,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[QuorumStateData, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

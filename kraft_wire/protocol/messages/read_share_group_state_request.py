@@ -6,7 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_unknown_tags, string_readers
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,6 +21,8 @@ _read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_iiB = struct.Struct(">iiB").pack
+_read_string_B = string_readers("B")
+_read_rows_i_i = row_reader("i i")
 
 
 class PartitionData(Structure, gc=False):
@@ -77,37 +80,37 @@ class ReadShareGroupStateRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ReadShareGroupStateRequest:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, topics_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (group_id, topics_size), pos = long_string(data, pos + 1, group_id_size, "B")
                 topics: list[ReadStateData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            if partitions_size > 4:
+                                columns, partitions_size, pos = _read_rows_i_i(data, pos, partitions_size)
+                                partitions = list(map(PartitionData, *columns))
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 partition, leader_epoch, tags = _read_iiB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -115,22 +118,33 @@ class ReadShareGroupStateRequest(Message, gc=False):
                                     pos -= 9
                                 pos += 9
                                 partitions.append(PartitionData(partition, leader_epoch, unknown))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        topics.append(ReadStateData(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                tags = data[pos]
+                        topics.append(ReadStateData(UUIDS[topic_id], partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ReadShareGroupStateRequest(group_id, topics, unknown_3), pos + 1
+                message = ReadShareGroupStateRequest(group_id.decode(), topics, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

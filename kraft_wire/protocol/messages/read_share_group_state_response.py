@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags,
+)
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +20,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iqB = struct.Struct(">iqB").unpack_from
 _read_qqbhB = struct.Struct(">qqbhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
@@ -26,6 +28,8 @@ _write_ihB = struct.Struct(">ihB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
 _write_qqbhB = struct.Struct(">qqbhB").pack
+_read_nullable_string_iqB = nullable_string_readers("iqB")
+_read_rows_q_q_b_h = row_reader("q q b h")
 
 
 class StateBatch(Structure, gc=False):
@@ -116,51 +120,52 @@ class ReadShareGroupStateResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ReadShareGroupStateResponse:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                results_size = data[pos]
                 pos += 1
                 results: list[ReadStateResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionResult]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition, error_code, size = _read_ihB(data, pos)
-                                error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition, error_code, error_message_size = _read_ihB(data, pos)
+                                if error_message_size < 128:
+                                    error_message, state_epoch, start_offset, state_batches_size = _read_nullable_string_iqB[error_message_size](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size or 1) + 19
                                 else:
-                                    error_message, pos = long_string(data, pos + 7, size)
-                                state_epoch, start_offset, size = _read_iqB(data, pos)
-                                pos += 13
+                                    (
+                                        error_message, state_epoch, start_offset, state_batches_size,
+                                    ), pos = long_string(data, pos + 7, error_message_size, "iqB")
                                 state_batches: list[StateBatch]
                                 state_batches = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if state_batches_size != 1:
+                                    if not 0 < state_batches_size < 128:
+                                        state_batches_size, pos = long_count(data, pos, state_batches_size)
+                                    if state_batches_size > 4:
+                                        columns, state_batches_size, pos = _read_rows_q_q_b_h(
+                                            data, pos, state_batches_size,
+                                        )
+                                        state_batches = list(map(StateBatch, *columns))
+                                    while state_batches_size > 1:
+                                        state_batches_size -= 1
                                         first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
                                             data, pos,
                                         )
@@ -173,32 +178,44 @@ class ReadShareGroupStateResponse(Message, gc=False):
                                             first_offset, last_offset, delivery_state, delivery_count,
                                             unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(PartitionResult(
-                                    partition, error_code, error_message, state_epoch, start_offset,
-                                    state_batches, unknown_2,
+                                    partition, error_code,
+                                    error_message.decode() if error_message_size else None, state_epoch,
+                                    start_offset, state_batches, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        results.append(ReadStateResult(as_uuid(Uuid, topic_id), partitions, unknown_3))
-                tags = data[pos]
+                        results.append(ReadStateResult(UUIDS[topic_id], partitions, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return ReadShareGroupStateResponse(results, unknown_4), pos + 1
+                message = ReadShareGroupStateResponse(results, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,14 +19,14 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiqB = struct.Struct(">iiqB").unpack_from
-_read_iiqiB = struct.Struct(">iiqiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_iiqB = struct.Struct(">iiqB").pack
 _write_iiqiB = struct.Struct(">iiqiB").pack
+_read_nullable_string_iiqB = nullable_string_readers("iiqB")
+_read_nullable_string_iiqiB = nullable_string_readers("iiqiB")
 
 
 class PartitionResult(Structure, gc=False):
@@ -100,128 +102,133 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ReadShareGroupStateSummaryResponse:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                results_size = data[pos]
                 pos += 1
                 results: list[ReadStateSummaryResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionResult]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition, error_code, size = _read_ihB(data, pos)
-                                error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition, error_code, error_message_size = _read_ihB(data, pos)
+                                if error_message_size < 128:
+                                    (
+                                        error_message, state_epoch, leader_epoch, start_offset,
+                                        delivery_complete_count, tags,
+                                    ) = _read_nullable_string_iiqiB[error_message_size](data, pos + 7)
+                                    pos += (error_message_size or 1) + 27
                                 else:
-                                    error_message, pos = long_string(data, pos + 7, size)
-                                state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = _read_iiqiB(
-                                    data, pos,
-                                )
+                                    (
+                                        error_message, state_epoch, leader_epoch, start_offset,
+                                        delivery_complete_count, tags,
+                                    ), pos = long_string(data, pos + 7, error_message_size, "iiqiB")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                                    pos -= 21
-                                pos += 21
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 partitions.append(PartitionResult(
-                                    partition, error_code, error_message, state_epoch, leader_epoch,
-                                    start_offset, delivery_complete_count, unknown,
+                                    partition, error_code,
+                                    error_message.decode() if error_message_size else None, state_epoch,
+                                    leader_epoch, start_offset, delivery_complete_count, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        results.append(ReadStateSummaryResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                tags = data[pos]
+                        results.append(ReadStateSummaryResult(UUIDS[topic_id], partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ReadShareGroupStateSummaryResponse(results, unknown_3), pos + 1
+                message = ReadShareGroupStateSummaryResponse(results, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                size = data[pos]
+                results_size_2 = data[pos]
                 pos += 1
                 results_2: list[ReadStateSummaryResult]
                 results_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if results_size_2 != 1:
+                    if not 0 < results_size_2 < 128:
+                        results_size_2, pos = long_count(data, pos, results_size_2)
+                    while results_size_2 > 1:
+                        results_size_2 -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         pos += 17
                         partitions_2: list[PartitionResult]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_2, error_code_2, size = _read_ihB(data, pos)
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_2 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 7
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_2, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                                if error_message_size_2 < 128:
+                                    error_message_2, state_epoch_2, leader_epoch_2, start_offset_2, tags_4 = _read_nullable_string_iiqB[error_message_size_2](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size_2 or 1) + 23
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 7, size)
-                                state_epoch_2, leader_epoch_2, start_offset_2, tags = _read_iiqB(data, pos)
+                                    (
+                                        error_message_2, state_epoch_2, leader_epoch_2, start_offset_2,
+                                        tags_4,
+                                    ), pos = long_string(data, pos + 7, error_message_size_2, "iiqB")
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
-                                    pos -= 17
-                                pos += 17
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
                                 partitions_2.append(PartitionResult(
-                                    partition_2, error_code_2, error_message_2, state_epoch_2, leader_epoch_2,
-                                    start_offset_2, -1, unknown_4,
+                                    partition_2, error_code_2,
+                                    error_message_2.decode() if error_message_size_2 else None, state_epoch_2,
+                                    leader_epoch_2, start_offset_2, -1, unknown_4,
                                 ))
-                        tags = data[pos]
+                        tags_5 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        results_2.append(ReadStateSummaryResult(
-                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_5,
-                        ))
-                tags = data[pos]
+                        results_2.append(ReadStateSummaryResult(UUIDS[topic_id_2], partitions_2, unknown_5))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return ReadShareGroupStateSummaryResponse(results_2, unknown_6), pos + 1
+                message = ReadShareGroupStateSummaryResponse(results_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

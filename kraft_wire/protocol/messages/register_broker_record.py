@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_compact_uuids,
-    read_unknown_tags, refuse,
+    UUIDS, long_count, long_string, nullable_string_readers, read_compact_uuids, read_unknown_tags, refuse,
+    skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,9 +18,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_ttB = struct.Struct(">??B").unpack_from
-_read_HhB = struct.Struct(">HhB").unpack_from
-_read_hhB = struct.Struct(">hhB").unpack_from
 _read_i16sqB = struct.Struct(">i16sqB").unpack_from
 _read_it16sqB = struct.Struct(">i?16sqB").unpack_from
 _write_t = struct.Struct(">?").pack
@@ -31,6 +28,11 @@ _write_i16sq = struct.Struct(">i16sq").pack
 _write_i16sqB = struct.Struct(">i16sqB").pack
 _write_it16sq = struct.Struct(">i?16sq").pack
 _write_it16sqB = struct.Struct(">i?16sqB").pack
+_read_nullable_string_t = nullable_string_readers("?")
+_read_nullable_string_ttB = nullable_string_readers("??B")
+_read_string_B = string_readers("B")
+_read_string_HhB = string_readers("HhB")
+_read_string_hhB = string_readers("hhB")
 
 
 class BrokerEndpoint(Structure, gc=False):
@@ -127,238 +129,213 @@ class RegisterBrokerRecord(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RegisterBrokerRecord, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> RegisterBrokerRecord:
         start = pos
         try:
             if 2 <= version <= 4:
-                broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, size = _read_it16sqB(
+                broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, end_points_size = _read_it16sqB(
                     data, pos,
                 )
                 pos += 30
                 end_points: list[BrokerEndpoint]
                 end_points = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if end_points_size != 1:
+                    if not 0 < end_points_size < 128:
+                        end_points_size, pos = long_count(data, pos, end_points_size)
+                    while end_points_size > 1:
+                        end_points_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, host_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                        if host_size < 128:
+                            host, port, security_protocol, tags = _read_string_HhB[host_size](data, pos)
+                            pos += host_size + 4
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, security_protocol, tags = _read_HhB(data, pos)
+                            (
+                                host, port, security_protocol, tags,
+                            ), pos = long_string(data, pos, host_size, "HhB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
-                        end_points.append(BrokerEndpoint(name, host, port, security_protocol, unknown))
-                size = data[pos]
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        end_points.append(BrokerEndpoint(
+                            name.decode(), host.decode(), port, security_protocol, unknown,
+                        ))
+                features_size = data[pos]
                 pos += 1
                 features: list[BrokerFeature]
                 features = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if features_size != 1:
+                    if not 0 < features_size < 128:
+                        features_size, pos = long_count(data, pos, features_size)
+                    while features_size > 1:
+                        features_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, min_supported_version, max_supported_version, tags_2 = _read_string_hhB[name_size_2](
+                                data, pos + 1,
+                            )
+                            pos += name_size_2 + 5
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                            (
+                                name_2, min_supported_version, max_supported_version, tags_2,
+                            ), pos = long_string(data, pos + 1, name_size_2, "hhB")
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                         features.append(BrokerFeature(
-                            name_2, min_supported_version, max_supported_version, unknown_2,
+                            name_2.decode(), min_supported_version, max_supported_version, unknown_2,
                         ))
-                size = data[pos]
-                rack: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack = None
-                    pos += 1
+                rack_size = data[pos]
+                if rack_size < 128:
+                    rack, fenced, in_controlled_shutdown, tags_3 = _read_nullable_string_ttB[rack_size](
+                        data, pos + 1,
+                    )
+                    pos += (rack_size or 1) + 3
                 else:
-                    rack, pos = long_string(data, pos + 1, size)
-                fenced, in_controlled_shutdown, tags = _read_ttB(data, pos)
-                pos += 3
+                    (
+                        rack, fenced, in_controlled_shutdown, tags_3,
+                    ), pos = long_string(data, pos + 1, rack_size, "??B")
                 log_dirs: tuple[Uuid, ...]
                 log_dirs = ()
                 cordoned_log_dirs: tuple[Uuid, ...] | None
                 cordoned_log_dirs = None
                 unknown_3: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0 and version >= 3:
-                            size = data[pos]
-                            pos += 1
-                            if size == 1:
-                                log_dirs = ()
-                            else:
-                                log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag == 1 and version >= 4:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                cordoned_log_dirs = None
-                            else:
-                                if size == 1:
-                                    cordoned_log_dirs = ()
-                                else:
-                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
-                        elif tag < 2:
-                            refuse()
+                if tags_3:
+                    if tags_3 > 127:
+                        refuse()
+                    if version >= 3 and data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if log_dirs_size == 1:
+                            log_dirs = ()
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_3 = tuple(others)
-                if pos <= len(data):
-                    return RegisterBrokerRecord(
-                        broker_id, is_migrating_zk_broker, as_uuid(Uuid, incarnation_id), broker_epoch,
-                        end_points, features, rack, fenced, in_controlled_shutdown, log_dirs,
-                        cordoned_log_dirs, unknown_3,
-                    ), pos
+                            log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
+                        tags_3 -= 1
+                    if version >= 4 and tags_3 and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cordoned_log_dirs_size = data[pos + 2]
+                        pos += 3
+                        if cordoned_log_dirs_size == 0:
+                            cordoned_log_dirs = None
+                        else:
+                            if cordoned_log_dirs_size == 1:
+                                cordoned_log_dirs = ()
+                            else:
+                                cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
+                        tags_3 -= 1
+                    if tags_3:
+                        unknown_3, pos = read_unknown_tags(data, pos, tags_3, 2)
+                message = RegisterBrokerRecord(
+                    broker_id, is_migrating_zk_broker, UUIDS[incarnation_id], broker_epoch, end_points,
+                    features, rack.decode() if rack_size else None, fenced, in_controlled_shutdown, log_dirs,
+                    cordoned_log_dirs, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 0 <= version <= 1:
-                broker_id_2, incarnation_id_2, broker_epoch_2, size = _read_i16sqB(data, pos)
+                broker_id_2, incarnation_id_2, broker_epoch_2, end_points_size_2 = _read_i16sqB(data, pos)
                 pos += 29
                 end_points_2: list[BrokerEndpoint]
                 end_points_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_3 = data[pos + 1:end].decode()
-                            pos = end
+                if end_points_size_2 != 1:
+                    if not 0 < end_points_size_2 < 128:
+                        end_points_size_2, pos = long_count(data, pos, end_points_size_2)
+                    while end_points_size_2 > 1:
+                        end_points_size_2 -= 1
+                        name_size_3 = data[pos]
+                        if name_size_3 < 128:
+                            name_3, host_size_2 = _read_string_B[name_size_3](data, pos + 1)
+                            pos += name_size_3 + 1
                         else:
-                            name_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (name_3, host_size_2), pos = long_string(data, pos + 1, name_size_3, "B")
+                        if host_size_2 < 128:
+                            host_2, port_2, security_protocol_2, tags_4 = _read_string_HhB[host_size_2](
+                                data, pos,
+                            )
+                            pos += host_size_2 + 4
                         else:
-                            host_2, pos = long_string(data, pos + 1, size)
-                        port_2, security_protocol_2, tags = _read_HhB(data, pos)
+                            (
+                                host_2, port_2, security_protocol_2, tags_4,
+                            ), pos = long_string(data, pos, host_size_2, "HhB")
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos, tags_4)
                         end_points_2.append(BrokerEndpoint(
-                            name_3, host_2, port_2, security_protocol_2, unknown_4,
+                            name_3.decode(), host_2.decode(), port_2, security_protocol_2, unknown_4,
                         ))
-                size = data[pos]
+                features_size_2 = data[pos]
                 pos += 1
                 features_2: list[BrokerFeature]
                 features_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_4 = data[pos + 1:end].decode()
-                            pos = end
+                if features_size_2 != 1:
+                    if not 0 < features_size_2 < 128:
+                        features_size_2, pos = long_count(data, pos, features_size_2)
+                    while features_size_2 > 1:
+                        features_size_2 -= 1
+                        name_size_4 = data[pos]
+                        if name_size_4 < 128:
+                            name_4, min_supported_version_2, max_supported_version_2, tags_5 = _read_string_hhB[name_size_4](
+                                data, pos + 1,
+                            )
+                            pos += name_size_4 + 5
                         else:
-                            name_4, pos = long_string(data, pos + 1, size)
-                        min_supported_version_2, max_supported_version_2, tags = _read_hhB(data, pos)
+                            (
+                                name_4, min_supported_version_2, max_supported_version_2, tags_5,
+                            ), pos = long_string(data, pos + 1, name_size_4, "hhB")
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos, tags_5)
                         features_2.append(BrokerFeature(
-                            name_4, min_supported_version_2, max_supported_version_2, unknown_5,
+                            name_4.decode(), min_supported_version_2, max_supported_version_2, unknown_5,
                         ))
-                size = data[pos]
-                rack_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_2 = None
-                    pos += 1
+                rack_size_2 = data[pos]
+                if rack_size_2 < 128:
+                    rack_2, fenced_2 = _read_nullable_string_t[rack_size_2](data, pos + 1)
+                    pos += (rack_size_2 or 1) + 1
                 else:
-                    rack_2, pos = long_string(data, pos + 1, size)
-                fenced_2 = data[pos] != 0
-                pos += 1
+                    (rack_2, fenced_2), pos = long_string(data, pos + 1, rack_size_2, "?")
                 in_controlled_shutdown_2: bool
                 if version >= 1:
                     in_controlled_shutdown_2 = data[pos] != 0
                     pos += 1
                 else:
                     in_controlled_shutdown_2 = False
-                tags = data[pos]
+                tags_6 = data[pos]
                 pos += 1
                 unknown_6: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag < 2:
-                            refuse()
-                        else:
-                            if others_2 is None:
-                                others_2 = []
-                            end = pos + size
-                            others_2.append((tag, data[pos:end]))
-                            pos = end
-                    if others_2:
-                        unknown_6 = tuple(others_2)
-                if pos <= len(data):
-                    return RegisterBrokerRecord(
-                        broker_id_2, False, as_uuid(Uuid, incarnation_id_2), broker_epoch_2, end_points_2,
-                        features_2, rack_2, fenced_2, in_controlled_shutdown_2, (), None, unknown_6,
-                    ), pos
+                if tags_6:
+                    if tags_6 > 127:
+                        refuse()
+                    if tags_6:
+                        unknown_6, pos = read_unknown_tags(data, pos, tags_6, 2)
+                message = RegisterBrokerRecord(
+                    broker_id_2, False, UUIDS[incarnation_id_2], broker_epoch_2, end_points_2, features_2,
+                    rack_2.decode() if rack_size_2 else None, fenced_2, in_controlled_shutdown_2, (), None,
+                    unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RegisterBrokerRecord, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags,
-    refuse,
+    UUIDS, long_count, long_size, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -21,7 +21,6 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_16siB = struct.Struct(">16siB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
@@ -35,6 +34,8 @@ _write_iB = struct.Struct(">iB").pack
 _write_iqB = struct.Struct(">iqB").pack
 _write_qqiqq = struct.Struct(">qqiqq").pack
 _write_qqiqqB = struct.Struct(">qqiqqB").pack
+_read_string_16siB = string_readers("16siB")
+_read_rows_i_q = row_reader("i q")
 
 
 class TopicIdPartitionEntry(Structure, gc=False):
@@ -145,97 +146,104 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> RemoteLogSegmentMetadataRecord:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                name_size = data[pos]
+                if name_size < 128:
+                    name, id, partition, tags = _read_string_16siB[name_size](data, pos + 1)
+                    pos += name_size + 21
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                id, partition, tags = _read_16siB(data, pos)
+                    (name, id, partition, tags), pos = long_string(data, pos + 1, name_size, "16siB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
-                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                id_2, tags = _read_16sB(data, pos + 21)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
+                id_2, tags_2 = _read_16sB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
-                    pos -= 38
-                remote_log_segment_id = RemoteLogSegmentIdEntry(
-                    topic_id_partition, as_uuid(Uuid, id_2), unknown_2,
-                )
-                start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, size = _read_qqiqqB(
-                    data, pos + 38,
-                )
-                pos += 75
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
+                    pos -= 17
+                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, UUIDS[id_2], unknown_2)
+                (
+                    start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms,
+                    segment_leader_epochs_size,
+                ) = _read_qqiqqB(data, pos + 17)
+                pos += 54
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
                 segment_leader_epochs = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        leader_epoch, offset, tags = _read_iqB(data, pos)
+                if segment_leader_epochs_size != 1:
+                    if not 0 < segment_leader_epochs_size < 128:
+                        segment_leader_epochs_size, pos = long_count(data, pos, segment_leader_epochs_size)
+                    if segment_leader_epochs_size > 4:
+                        columns, segment_leader_epochs_size, pos = _read_rows_i_q(
+                            data, pos, segment_leader_epochs_size,
+                        )
+                        segment_leader_epochs = list(map(SegmentLeaderEpochEntry, *columns))
+                    while segment_leader_epochs_size > 1:
+                        segment_leader_epochs_size -= 1
+                        leader_epoch, offset, tags_3 = _read_iqB(data, pos)
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 13, tags_3)
                             pos -= 13
                         pos += 13
                         segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown_3))
-                segment_size_in_bytes, size = _read_iB(data, pos)
+                segment_size_in_bytes, custom_metadata_size = _read_iB(data, pos)
                 pos += 5
                 custom_metadata: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if custom_metadata_size > 127:
+                    custom_metadata_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if custom_metadata_size > 16383:
+                        custom_metadata_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if custom_metadata_size > 2097151:
+                            custom_metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if custom_metadata_size > 0:
+                    end = pos + custom_metadata_size - 1
                     custom_metadata = data[pos:end]
                     pos = end
                 else:
                     custom_metadata = None
-                remote_log_segment_state, tags = _read_bB(data, pos)
+                remote_log_segment_state, tags_4 = _read_bB(data, pos)
                 pos += 2
                 txn_index_empty: bool
                 txn_index_empty = False
                 unknown_4: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            txn_index_empty = data[pos] != 0
-                            pos += 1
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_4 = tuple(others)
-                if pos <= len(data):
-                    return RemoteLogSegmentMetadataRecord(
-                        remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms,
-                        event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
-                        remote_log_segment_state, txn_index_empty, unknown_4,
-                    ), pos
+                if tags_4:
+                    if tags_4 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        txn_index_empty = data[pos + 2] != 0
+                        pos += 3
+                        tags_4 -= 1
+                    if tags_4:
+                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
+                message = RemoteLogSegmentMetadataRecord(
+                    remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms,
+                    event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
+                    remote_log_segment_state, txn_index_empty, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_tag, read_unknown_tags, refuse,
+    UUIDS, long_count, long_size, read_unknown_tags, refuse, skip_long_size,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -28,6 +29,7 @@ _write_bB = struct.Struct(">bB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iqB = struct.Struct(">iqB").pack
+_read_rows_i_q = row_reader("i q")
 
 
 class SegmentLeaderEpochEntry(Structure, gc=False):
@@ -97,25 +99,29 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> RemoteLogSegmentMetadataSnapshotRecord:
         start = pos
         try:
             if version == 0:
                 (
                     segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms,
-                    size,
+                    segment_leader_epochs_size,
                 ) = _read_16sqqiqqB(data, pos)
                 pos += 53
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
                 segment_leader_epochs = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if segment_leader_epochs_size != 1:
+                    if not 0 < segment_leader_epochs_size < 128:
+                        segment_leader_epochs_size, pos = long_count(data, pos, segment_leader_epochs_size)
+                    if segment_leader_epochs_size > 4:
+                        columns, segment_leader_epochs_size, pos = _read_rows_i_q(
+                            data, pos, segment_leader_epochs_size,
+                        )
+                        segment_leader_epochs = list(map(SegmentLeaderEpochEntry, *columns))
+                    while segment_leader_epochs_size > 1:
+                        segment_leader_epochs_size -= 1
                         leader_epoch, offset, tags = _read_iqB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -123,53 +129,60 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                             pos -= 13
                         pos += 13
                         segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown))
-                segment_size_in_bytes, size = _read_iB(data, pos)
+                segment_size_in_bytes, custom_metadata_size = _read_iB(data, pos)
                 pos += 5
                 custom_metadata: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if custom_metadata_size > 127:
+                    custom_metadata_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if custom_metadata_size > 16383:
+                        custom_metadata_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if custom_metadata_size > 2097151:
+                            custom_metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if custom_metadata_size > 0:
+                    end = pos + custom_metadata_size - 1
                     custom_metadata = data[pos:end]
                     pos = end
                 else:
                     custom_metadata = None
-                remote_log_segment_state, tags = _read_bB(data, pos)
+                remote_log_segment_state, tags_2 = _read_bB(data, pos)
                 pos += 2
                 txn_index_empty: bool
                 txn_index_empty = False
                 unknown_2: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            txn_index_empty = data[pos] != 0
-                            pos += 1
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_2 = tuple(others)
-                if pos <= len(data):
-                    return RemoteLogSegmentMetadataSnapshotRecord(
-                        as_uuid(Uuid, segment_id), start_offset, end_offset, broker_id, max_timestamp_ms,
-                        event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
-                        remote_log_segment_state, txn_index_empty, unknown_2,
-                    ), pos
+                if tags_2:
+                    if tags_2 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        txn_index_empty = data[pos + 2] != 0
+                        pos += 3
+                        tags_2 -= 1
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
+                message = RemoteLogSegmentMetadataSnapshotRecord(
+                    UUIDS[segment_id], start_offset, end_offset, broker_id, max_timestamp_ms,
+                    event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
+                    remote_log_segment_state, txn_index_empty, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

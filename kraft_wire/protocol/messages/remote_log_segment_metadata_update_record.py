@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, long_size, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_size, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_16siB = struct.Struct(">16siB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16sB = struct.Struct(">16sB").pack
@@ -26,6 +25,7 @@ _write_16siB = struct.Struct(">16siB").pack
 _write_bB = struct.Struct(">bB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
+_read_string_16siB = string_readers("16siB")
 
 
 class TopicIdPartitionEntry(Structure, gc=False):
@@ -102,42 +102,43 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RemoteLogSegmentMetadataUpdateRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    name = data[1:end].decode()
-                    pos = end
+                name_size = data[0]
+                if name_size < 128:
+                    name, id, partition, tags = _read_string_16siB[name_size](data, 1)
+                    pos = name_size + 21
                 else:
-                    name, pos = long_string(data, 1, size)
-                id, partition, tags = _read_16siB(data, pos)
+                    (name, id, partition, tags), pos = long_string(data, 1, name_size, "16siB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
-                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                id_2, tags = _read_16sB(data, pos + 21)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
+                id_2, tags_2 = _read_16sB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
-                    pos -= 38
-                remote_log_segment_id = RemoteLogSegmentIdEntry(
-                    topic_id_partition, as_uuid(Uuid, id_2), unknown_2,
-                )
-                broker_id, event_timestamp_ms, size = _read_iqB(data, pos + 38)
-                pos += 51
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
+                    pos -= 17
+                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, UUIDS[id_2], unknown_2)
+                broker_id, event_timestamp_ms, custom_metadata_size = _read_iqB(data, pos + 17)
+                pos += 30
                 custom_metadata: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if custom_metadata_size > 127:
+                    custom_metadata_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if custom_metadata_size > 16383:
+                        custom_metadata_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if custom_metadata_size > 2097151:
+                            custom_metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if custom_metadata_size > 0:
+                    end = pos + custom_metadata_size - 1
                     custom_metadata = data[pos:end]
                     pos = end
                 else:
                     custom_metadata = None
-                remote_log_segment_state, tags = _read_bB(data, pos)
+                remote_log_segment_state, tags_3 = _read_bB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                     pos -= 2
                 return RemoteLogSegmentMetadataUpdateRecord(
                     remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata,
@@ -154,42 +155,43 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                name_size = data[pos]
+                if name_size < 128:
+                    name, id, partition, tags = _read_string_16siB[name_size](data, pos + 1)
+                    pos += name_size + 21
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                id, partition, tags = _read_16siB(data, pos)
+                    (name, id, partition, tags), pos = long_string(data, pos + 1, name_size, "16siB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
-                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                id_2, tags = _read_16sB(data, pos + 21)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
+                id_2, tags_2 = _read_16sB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
-                    pos -= 38
-                remote_log_segment_id = RemoteLogSegmentIdEntry(
-                    topic_id_partition, as_uuid(Uuid, id_2), unknown_2,
-                )
-                broker_id, event_timestamp_ms, size = _read_iqB(data, pos + 38)
-                pos += 51
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
+                    pos -= 17
+                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, UUIDS[id_2], unknown_2)
+                broker_id, event_timestamp_ms, custom_metadata_size = _read_iqB(data, pos + 17)
+                pos += 30
                 custom_metadata: bytes | None
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if custom_metadata_size > 127:
+                    custom_metadata_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if custom_metadata_size > 16383:
+                        custom_metadata_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if custom_metadata_size > 2097151:
+                            custom_metadata_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if custom_metadata_size > 0:
+                    end = pos + custom_metadata_size - 1
                     custom_metadata = data[pos:end]
                     pos = end
                 else:
                     custom_metadata = None
-                remote_log_segment_state, tags = _read_bB(data, pos)
+                remote_log_segment_state, tags_3 = _read_bB(data, pos)
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                     pos -= 2
                 return RemoteLogSegmentMetadataUpdateRecord(
                     remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata,

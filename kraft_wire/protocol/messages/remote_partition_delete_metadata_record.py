@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,10 +16,10 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
-_read_16siB = struct.Struct(">16siB").unpack_from
 _read_iqbB = struct.Struct(">iqbB").unpack_from
 _write_16siB = struct.Struct(">16siB").pack
 _write_iqbB = struct.Struct(">iqbB").pack
+_read_string_16siB = string_readers("16siB")
 
 
 class TopicIdPartitionEntry(Structure, gc=False):
@@ -74,26 +74,21 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RemotePartitionDeleteMetadataRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    name = data[1:end].decode()
-                    pos = end
+                name_size = data[0]
+                if name_size < 128:
+                    name, id, partition, tags = _read_string_16siB[name_size](data, 1)
+                    pos = name_size + 21
                 else:
-                    name, pos = long_string(data, 1, size)
-                id, partition, tags = _read_16siB(data, pos)
+                    (name, id, partition, tags), pos = long_string(data, 1, name_size, "16siB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
-                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(
-                    data, pos + 21,
-                )
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
+                broker_id, event_timestamp_ms, remote_partition_delete_state, tags_2 = _read_iqbB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 35, tags)
-                    pos -= 35
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 14, tags_2)
+                    pos -= 14
                 return RemotePartitionDeleteMetadataRecord(
                     topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state,
                     unknown_2,
@@ -109,30 +104,25 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                name_size = data[pos]
+                if name_size < 128:
+                    name, id, partition, tags = _read_string_16siB[name_size](data, pos + 1)
+                    pos += name_size + 21
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                id, partition, tags = _read_16siB(data, pos)
+                    (name, id, partition, tags), pos = long_string(data, pos + 1, name_size, "16siB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
-                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(
-                    data, pos + 21,
-                )
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
+                broker_id, event_timestamp_ms, remote_partition_delete_state, tags_2 = _read_iqbB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 35, tags)
-                    pos -= 35
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 14, tags_2)
+                    pos -= 14
                 return RemotePartitionDeleteMetadataRecord(
                     topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state,
                     unknown_2,
-                ), pos + 35
+                ), pos + 14
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, read_unknown_tags
 from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -43,7 +43,7 @@ class RemoveAccessControlEntryRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown = read_unknown_tags(data, 17, tags)[0]
-                return RemoveAccessControlEntryRecord(as_uuid(Uuid, id), unknown)
+                return RemoveAccessControlEntryRecord(UUIDS[id], unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -58,7 +58,7 @@ class RemoveAccessControlEntryRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 17, tags)
                     pos -= 17
-                return RemoveAccessControlEntryRecord(as_uuid(Uuid, id), unknown), pos + 17
+                return RemoveAccessControlEntryRecord(UUIDS[id], unknown), pos + 17
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
+
+_read_string_B = string_readers("B")
 
 
 class RemoveDelegationTokenRecord(Message, gc=False):
@@ -34,19 +36,16 @@ class RemoveDelegationTokenRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RemoveDelegationTokenRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    token_id = data[1:end].decode()
-                    pos = end
+                token_id_size = data[0]
+                if token_id_size < 128:
+                    token_id, tags = _read_string_B[token_id_size](data, 1)
+                    pos = token_id_size + 1
                 else:
-                    token_id, pos = long_string(data, 1, size)
-                tags = data[pos]
+                    (token_id, tags), pos = long_string(data, 1, token_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return RemoveDelegationTokenRecord(token_id, unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return RemoveDelegationTokenRecord(token_id.decode(), unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -56,19 +55,16 @@ class RemoveDelegationTokenRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    token_id = data[pos + 1:end].decode()
-                    pos = end
+                token_id_size = data[pos]
+                if token_id_size < 128:
+                    token_id, tags = _read_string_B[token_id_size](data, pos + 1)
+                    pos += token_id_size + 1
                 else:
-                    token_id, pos = long_string(data, pos + 1, size)
-                tags = data[pos]
+                    (token_id, tags), pos = long_string(data, pos + 1, token_id_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return RemoveDelegationTokenRecord(token_id, unknown), pos + 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return RemoveDelegationTokenRecord(token_id.decode(), unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, nullable_string_readers, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,8 +14,8 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
-_read_i16sB = struct.Struct(">i16sB").unpack_from
 _write_i16sB = struct.Struct(">i16sB").pack
+_read_nullable_string_i16sB = nullable_string_readers("i16sB")
 
 
 class RemoveRaftVoterRequest(Message, gc=False):
@@ -45,24 +45,22 @@ class RemoveRaftVoterRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RemoveRaftVoterRequest:
         try:
             if version == 0:
-                size = data[0]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = 0 + size
-                    cluster_id = data[1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos = 1
+                cluster_id_size = data[0]
+                if cluster_id_size < 128:
+                    cluster_id, voter_id, voter_directory_id, tags = _read_nullable_string_i16sB[cluster_id_size](
+                        data, 1,
+                    )
+                    pos = (cluster_id_size or 1) + 21
                 else:
-                    cluster_id, pos = long_string(data, 1, size)
-                voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
+                    (
+                        cluster_id, voter_id, voter_directory_id, tags,
+                    ), pos = long_string(data, 1, cluster_id_size, "i16sB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return RemoveRaftVoterRequest(
-                    cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown,
+                    cluster_id.decode() if cluster_id_size else None, voter_id, UUIDS[voter_directory_id],
+                    unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -73,25 +71,23 @@ class RemoveRaftVoterRequest(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    cluster_id, voter_id, voter_directory_id, tags = _read_nullable_string_i16sB[cluster_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size or 1) + 21
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
+                    (
+                        cluster_id, voter_id, voter_directory_id, tags,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "i16sB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                    pos -= 21
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return RemoveRaftVoterRequest(
-                    cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown,
-                ), pos + 21
+                    cluster_id.decode() if cluster_id_size else None, voter_id, UUIDS[voter_directory_id],
+                    unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

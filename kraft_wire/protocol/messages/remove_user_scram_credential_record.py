@@ -6,15 +6,15 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_read_bB = struct.Struct(">bB").unpack_from
 _write_bB = struct.Struct(">bB").pack
+_read_string_bB = string_readers("bB")
 
 
 class RemoveUserScramCredentialRecord(Message, gc=False):
@@ -41,19 +41,16 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RemoveUserScramCredentialRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    name = data[1:end].decode()
-                    pos = end
+                name_size = data[0]
+                if name_size < 128:
+                    name, mechanism, tags = _read_string_bB[name_size](data, 1)
+                    pos = name_size + 2
                 else:
-                    name, pos = long_string(data, 1, size)
-                mechanism, tags = _read_bB(data, pos)
+                    (name, mechanism, tags), pos = long_string(data, 1, name_size, "bB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return RemoveUserScramCredentialRecord(name, mechanism, unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return RemoveUserScramCredentialRecord(name.decode(), mechanism, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -63,19 +60,16 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                name_size = data[pos]
+                if name_size < 128:
+                    name, mechanism, tags = _read_string_bB[name_size](data, pos + 1)
+                    pos += name_size + 2
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                mechanism, tags = _read_bB(data, pos)
+                    (name, mechanism, tags), pos = long_string(data, pos + 1, name_size, "bB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return RemoveUserScramCredentialRecord(name, mechanism, unknown), pos + 2
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return RemoveUserScramCredentialRecord(name.decode(), mechanism, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -46,13 +46,19 @@ class RenewDelegationTokenRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RenewDelegationTokenRequest:
         try:
             if version == 2:
-                size = data[0]
+                hmac_size = data[0]
                 pos = 1
                 hmac: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if hmac_size > 127:
+                    hmac_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if hmac_size > 16383:
+                        hmac_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if hmac_size > 2097151:
+                            hmac_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if hmac_size > 0:
+                    end = pos + hmac_size - 1
                     hmac = data[pos:end]
                     pos = end
                 else:
@@ -64,11 +70,11 @@ class RenewDelegationTokenRequest(Message, gc=False):
                     pos -= 9
                 return RenewDelegationTokenRequest(hmac, renew_period_ms, unknown)
             if version == 1:
-                size, = _read_i(data, 0)
+                hmac_size_2, = _read_i(data, 0)
                 pos = 4
                 hmac_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if hmac_size_2 >= 0:
+                    end = pos + hmac_size_2
                     hmac_2 = data[pos:end]
                     pos = end
                 else:
@@ -84,13 +90,19 @@ class RenewDelegationTokenRequest(Message, gc=False):
         start = pos
         try:
             if version == 2:
-                size = data[pos]
+                hmac_size = data[pos]
                 pos += 1
                 hmac: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if hmac_size > 127:
+                    hmac_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if hmac_size > 16383:
+                        hmac_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if hmac_size > 2097151:
+                            hmac_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if hmac_size > 0:
+                    end = pos + hmac_size - 1
                     hmac = data[pos:end]
                     pos = end
                 else:
@@ -102,11 +114,11 @@ class RenewDelegationTokenRequest(Message, gc=False):
                     pos -= 9
                 return RenewDelegationTokenRequest(hmac, renew_period_ms, unknown), pos + 9
             if version == 1:
-                size, = _read_i(data, pos)
+                hmac_size_2, = _read_i(data, pos)
                 pos += 4
                 hmac_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if hmac_size_2 >= 0:
+                    end = pos + hmac_size_2
                     hmac_2 = data[pos:end]
                     pos = end
                 else:

@@ -47,10 +47,10 @@ class RequestHeader(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> RequestHeader:
         try:
             if version == 2:
-                request_api_key, request_api_version, correlation_id, size = _read_hhih(data, 0)
+                request_api_key, request_api_version, correlation_id, client_id_size = _read_hhih(data, 0)
                 client_id: str | None
-                if size >= 0:
-                    end = 10 + size
+                if client_id_size >= 0:
+                    end = 10 + client_id_size
                     client_id = data[10:end].decode()
                     pos = end
                 else:
@@ -63,10 +63,12 @@ class RequestHeader(Message, gc=False):
                     pos -= 1
                 return RequestHeader(request_api_key, request_api_version, correlation_id, client_id, unknown)
             if version == 1:
-                request_api_key_2, request_api_version_2, correlation_id_2, size = _read_hhih(data, 0)
+                request_api_key_2, request_api_version_2, correlation_id_2, client_id_size_2 = _read_hhih(
+                    data, 0,
+                )
                 client_id_2: str | None
-                if size >= 0:
-                    end = 10 + size
+                if client_id_size_2 >= 0:
+                    end = 10 + client_id_size_2
                     client_id_2 = data[10:end].decode()
                     pos = end
                 else:
@@ -85,10 +87,10 @@ class RequestHeader(Message, gc=False):
         start = pos
         try:
             if version == 2:
-                request_api_key, request_api_version, correlation_id, size = _read_hhih(data, pos)
+                request_api_key, request_api_version, correlation_id, client_id_size = _read_hhih(data, pos)
                 client_id: str | None
-                if size >= 0:
-                    end = pos + 10 + size
+                if client_id_size >= 0:
+                    end = pos + 10 + client_id_size
                     client_id = data[pos + 10:end].decode()
                     pos = end
                 else:
@@ -103,10 +105,12 @@ class RequestHeader(Message, gc=False):
                     request_api_key, request_api_version, correlation_id, client_id, unknown,
                 ), pos + 1
             if version == 1:
-                request_api_key_2, request_api_version_2, correlation_id_2, size = _read_hhih(data, pos)
+                request_api_key_2, request_api_version_2, correlation_id_2, client_id_size_2 = _read_hhih(
+                    data, pos,
+                )
                 client_id_2: str | None
-                if size >= 0:
-                    end = pos + 10 + size
+                if client_id_size_2 >= 0:
+                    end = pos + 10 + client_id_size_2
                     client_id_2 = data[pos + 10:end].decode()
                     pos = end
                 else:

@@ -39,13 +39,19 @@ class SaslAuthenticateRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> SaslAuthenticateRequest:
         try:
             if version == 2:
-                size = data[0]
+                auth_bytes_size = data[0]
                 pos = 1
                 auth_bytes: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if auth_bytes_size > 127:
+                    auth_bytes_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if auth_bytes_size > 16383:
+                        auth_bytes_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if auth_bytes_size > 2097151:
+                            auth_bytes_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if auth_bytes_size > 0:
+                    end = pos + auth_bytes_size - 1
                     auth_bytes = data[pos:end]
                     pos = end
                 else:
@@ -57,11 +63,11 @@ class SaslAuthenticateRequest(Message, gc=False):
                     pos -= 1
                 return SaslAuthenticateRequest(auth_bytes, unknown)
             if 0 <= version <= 1:
-                size, = _read_i(data, 0)
+                auth_bytes_size_2, = _read_i(data, 0)
                 pos = 4
                 auth_bytes_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if auth_bytes_size_2 >= 0:
+                    end = pos + auth_bytes_size_2
                     auth_bytes_2 = data[pos:end]
                     pos = end
                 else:
@@ -77,13 +83,19 @@ class SaslAuthenticateRequest(Message, gc=False):
         start = pos
         try:
             if version == 2:
-                size = data[pos]
+                auth_bytes_size = data[pos]
                 pos += 1
                 auth_bytes: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if auth_bytes_size > 127:
+                    auth_bytes_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if auth_bytes_size > 16383:
+                        auth_bytes_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if auth_bytes_size > 2097151:
+                            auth_bytes_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if auth_bytes_size > 0:
+                    end = pos + auth_bytes_size - 1
                     auth_bytes = data[pos:end]
                     pos = end
                 else:
@@ -95,11 +107,11 @@ class SaslAuthenticateRequest(Message, gc=False):
                     pos -= 1
                 return SaslAuthenticateRequest(auth_bytes, unknown), pos + 1
             if 0 <= version <= 1:
-                size, = _read_i(data, pos)
+                auth_bytes_size_2, = _read_i(data, pos)
                 pos += 4
                 auth_bytes_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if auth_bytes_size_2 >= 0:
+                    end = pos + auth_bytes_size_2
                     auth_bytes_2 = data[pos:end]
                     pos = end
                 else:

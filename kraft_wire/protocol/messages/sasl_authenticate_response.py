@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -25,6 +27,7 @@ _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class SaslAuthenticateResponse(Message, gc=False):
@@ -57,24 +60,23 @@ class SaslAuthenticateResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> SaslAuthenticateResponse:
         try:
             if version == 2:
-                error_code, size = _read_hB(data, 0)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = 2 + size
-                    error_message = data[3:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos = 3
+                error_code, error_message_size = _read_hB(data, 0)
+                if error_message_size < 128:
+                    error_message, auth_bytes_size = _read_nullable_string_B[error_message_size](data, 3)
+                    pos = (error_message_size or 1) + 3
                 else:
-                    error_message, pos = long_string(data, 3, size)
-                size = data[pos]
-                pos += 1
+                    (error_message, auth_bytes_size), pos = long_string(data, 3, error_message_size, "B")
                 auth_bytes: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if auth_bytes_size > 127:
+                    auth_bytes_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if auth_bytes_size > 16383:
+                        auth_bytes_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if auth_bytes_size > 2097151:
+                            auth_bytes_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if auth_bytes_size > 0:
+                    end = pos + auth_bytes_size - 1
                     auth_bytes = data[pos:end]
                     pos = end
                 else:
@@ -85,23 +87,24 @@ class SaslAuthenticateResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return SaslAuthenticateResponse(
-                    error_code, error_message, auth_bytes, session_lifetime_ms, unknown,
+                    error_code, error_message.decode() if error_message_size else None, auth_bytes,
+                    session_lifetime_ms, unknown,
                 )
             if version == 1:
-                error_code_2, size = _read_hh(data, 0)
+                error_code_2, error_message_size_2 = _read_hh(data, 0)
                 error_message_2: str | None
-                if size >= 0:
-                    end = 4 + size
+                if error_message_size_2 >= 0:
+                    end = 4 + error_message_size_2
                     error_message_2 = data[4:end].decode()
                     pos = end
                 else:
                     error_message_2 = None
                     pos = 4
-                size, = _read_i(data, pos)
+                auth_bytes_size_2, = _read_i(data, pos)
                 pos += 4
                 auth_bytes_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if auth_bytes_size_2 >= 0:
+                    end = pos + auth_bytes_size_2
                     auth_bytes_2 = data[pos:end]
                     pos = end
                 else:
@@ -111,20 +114,20 @@ class SaslAuthenticateResponse(Message, gc=False):
                     error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2,
                 )
             if version == 0:
-                error_code_3, size = _read_hh(data, 0)
+                error_code_3, error_message_size_3 = _read_hh(data, 0)
                 error_message_3: str | None
-                if size >= 0:
-                    end = 4 + size
+                if error_message_size_3 >= 0:
+                    end = 4 + error_message_size_3
                     error_message_3 = data[4:end].decode()
                     pos = end
                 else:
                     error_message_3 = None
                     pos = 4
-                size, = _read_i(data, pos)
+                auth_bytes_size_3, = _read_i(data, pos)
                 pos += 4
                 auth_bytes_3: bytes
-                if size >= 0:
-                    end = pos + size
+                if auth_bytes_size_3 >= 0:
+                    end = pos + auth_bytes_size_3
                     auth_bytes_3 = data[pos:end]
                     pos = end
                 else:
@@ -140,24 +143,27 @@ class SaslAuthenticateResponse(Message, gc=False):
         start = pos
         try:
             if version == 2:
-                error_code, size = _read_hB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 2 + size
-                    error_message = data[pos + 3:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 3
+                error_code, error_message_size = _read_hB(data, pos)
+                if error_message_size < 128:
+                    error_message, auth_bytes_size = _read_nullable_string_B[error_message_size](
+                        data, pos + 3,
+                    )
+                    pos += (error_message_size or 1) + 3
                 else:
-                    error_message, pos = long_string(data, pos + 3, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        error_message, auth_bytes_size,
+                    ), pos = long_string(data, pos + 3, error_message_size, "B")
                 auth_bytes: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if auth_bytes_size > 127:
+                    auth_bytes_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if auth_bytes_size > 16383:
+                        auth_bytes_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if auth_bytes_size > 2097151:
+                            auth_bytes_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if auth_bytes_size > 0:
+                    end = pos + auth_bytes_size - 1
                     auth_bytes = data[pos:end]
                     pos = end
                 else:
@@ -168,23 +174,24 @@ class SaslAuthenticateResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return SaslAuthenticateResponse(
-                    error_code, error_message, auth_bytes, session_lifetime_ms, unknown,
+                    error_code, error_message.decode() if error_message_size else None, auth_bytes,
+                    session_lifetime_ms, unknown,
                 ), pos + 9
             if version == 1:
-                error_code_2, size = _read_hh(data, pos)
+                error_code_2, error_message_size_2 = _read_hh(data, pos)
                 error_message_2: str | None
-                if size >= 0:
-                    end = pos + 4 + size
+                if error_message_size_2 >= 0:
+                    end = pos + 4 + error_message_size_2
                     error_message_2 = data[pos + 4:end].decode()
                     pos = end
                 else:
                     error_message_2 = None
                     pos += 4
-                size, = _read_i(data, pos)
+                auth_bytes_size_2, = _read_i(data, pos)
                 pos += 4
                 auth_bytes_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if auth_bytes_size_2 >= 0:
+                    end = pos + auth_bytes_size_2
                     auth_bytes_2 = data[pos:end]
                     pos = end
                 else:
@@ -194,20 +201,20 @@ class SaslAuthenticateResponse(Message, gc=False):
                     error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2,
                 ), pos + 8
             if version == 0:
-                error_code_3, size = _read_hh(data, pos)
+                error_code_3, error_message_size_3 = _read_hh(data, pos)
                 error_message_3: str | None
-                if size >= 0:
-                    end = pos + 4 + size
+                if error_message_size_3 >= 0:
+                    end = pos + 4 + error_message_size_3
                     error_message_3 = data[pos + 4:end].decode()
                     pos = end
                 else:
                     error_message_3 = None
                     pos += 4
-                size, = _read_i(data, pos)
+                auth_bytes_size_3, = _read_i(data, pos)
                 pos += 4
                 auth_bytes_3: bytes
-                if size >= 0:
-                    end = pos + size
+                if auth_bytes_size_3 >= 0:
+                    end = pos + auth_bytes_size_3
                     auth_bytes_3 = data[pos:end]
                     pos = end
                 else:

@@ -35,9 +35,9 @@ class SaslHandshakeRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> SaslHandshakeRequest:
         try:
             if 0 <= version <= 1:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                mechanism_size, = _read_h(data, 0)
+                if mechanism_size >= 0:
+                    end = 2 + mechanism_size
                     mechanism = data[2:end].decode()
                     pos = end
                 else:
@@ -53,9 +53,9 @@ class SaslHandshakeRequest(Message, gc=False):
         start = pos
         try:
             if 0 <= version <= 1:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                mechanism_size, = _read_h(data, pos)
+                if mechanism_size >= 0:
+                    end = pos + 2 + mechanism_size
                     mechanism = data[pos + 2:end].decode()
                     pos = end
                 else:

@@ -39,13 +39,13 @@ class SaslHandshakeResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> SaslHandshakeResponse:
         try:
             if 0 <= version <= 1:
-                error_code, size = _read_hi(data, 0)
+                error_code, mechanisms_size = _read_hi(data, 0)
                 pos = 6
                 mechanisms: tuple[str, ...]
-                if size == 0:
+                if mechanisms_size == 0:
                     mechanisms = ()
                 else:
-                    mechanisms, pos = read_strings(data, pos, size)
+                    mechanisms, pos = read_strings(data, pos, mechanisms_size)
                 if pos <= len(data):
                     return SaslHandshakeResponse(error_code, mechanisms)
         except DECODE_FAULTS:
@@ -57,13 +57,13 @@ class SaslHandshakeResponse(Message, gc=False):
         start = pos
         try:
             if 0 <= version <= 1:
-                error_code, size = _read_hi(data, pos)
+                error_code, mechanisms_size = _read_hi(data, pos)
                 pos += 6
                 mechanisms: tuple[str, ...]
-                if size == 0:
+                if mechanisms_size == 0:
                     mechanisms = ()
                 else:
-                    mechanisms, pos = read_strings(data, pos, size)
+                    mechanisms, pos = read_strings(data, pos, mechanisms_size)
                 if pos <= len(data):
                     return SaslHandshakeResponse(error_code, mechanisms), pos
         except DECODE_FAULTS:

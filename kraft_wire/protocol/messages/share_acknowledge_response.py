@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +22,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_i = struct.Struct(">i").pack
@@ -28,6 +29,10 @@ _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_iiB = struct.Struct(">iiB").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_nullable_string_iiB = nullable_string_readers("iiB")
 
 
 class LeaderIdAndEpoch(Structure, gc=False):
@@ -150,235 +155,222 @@ class ShareAcknowledgeResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareAcknowledgeResponse:
         start = pos
         try:
             if version == 2:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, acquisition_lock_timeout_ms, responses_size = _read_nullable_string_iB[error_message_size](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size or 1) + 11
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                acquisition_lock_timeout_ms, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        error_message, acquisition_lock_timeout_ms, responses_size,
+                    ), pos = long_string(data, pos + 7, error_message_size, "iB")
                 responses: list[ShareAcknowledgeTopicResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, error_code_2, size = _read_ihB(data, pos)
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_2 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                                if error_message_size_2 < 128:
+                                    error_message_2, leader_id, leader_epoch, tags = _read_nullable_string_iiB[error_message_size_2](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size_2 or 1) + 15
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 7, size)
-                                leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                    (
+                                        error_message_2, leader_id, leader_epoch, tags,
+                                    ), pos = long_string(data, pos + 7, error_message_size_2, "iiB")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
-                                    pos -= 9
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
-                                tags = data[pos + 9]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
-                                    pos -= 10
-                                pos += 10
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
+                                    pos -= 1
+                                pos += 1
                                 partitions.append(PartitionData(
-                                    partition_index, error_code_2, error_message_2, current_leader, unknown_2,
+                                    partition_index, error_code_2,
+                                    error_message_2.decode() if error_message_size_2 else None,
+                                    current_leader, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         responses.append(ShareAcknowledgeTopicResponse(
-                            as_uuid(Uuid, topic_id), partitions, unknown_3,
+                            UUIDS[topic_id], partitions, unknown_3,
                         ))
-                size = data[pos]
+                node_endpoints_size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
                 node_endpoints = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        node_id, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host = data[pos + 5:end].decode()
-                            pos = end
+                if node_endpoints_size != 1:
+                    if not 0 < node_endpoints_size < 128:
+                        node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                    while node_endpoints_size > 1:
+                        node_endpoints_size -= 1
+                        node_id, host_size = _read_iB(data, pos)
+                        if host_size < 128:
+                            host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
+                            pos += host_size + 9
                         else:
-                            host, pos = long_string(data, pos + 5, size)
-                        port, size = _read_iB(data, pos)
-                        rack: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack = None
-                            pos += 5
+                            (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
+                        if rack_size < 128:
+                            rack, tags_4 = _read_nullable_string_B[rack_size](data, pos)
+                            pos += (rack_size or 1)
                         else:
-                            rack, pos = long_string(data, pos + 5, size)
-                        tags = data[pos]
+                            (rack, tags_4), pos = long_string(data, pos, rack_size, "B")
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_4))
-                tags = data[pos]
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos, tags_4)
+                        node_endpoints.append(NodeEndpoint(
+                            node_id, host.decode(), port, rack.decode() if rack_size else None, unknown_4,
+                        ))
+                tags_5 = data[pos]
                 unknown_5: UnknownTags = ()
-                if tags:
-                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_5:
+                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                     pos -= 1
-                return ShareAcknowledgeResponse(
-                    throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses,
-                    node_endpoints, unknown_5,
-                ), pos + 1
+                message = ShareAcknowledgeResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    acquisition_lock_timeout_ms, responses, node_endpoints, unknown_5,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
-                error_message_3: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message_3 = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message_3 = None
-                    pos += 7
+                throttle_time_ms_2, error_code_3, error_message_size_3 = _read_ihB(data, pos)
+                if error_message_size_3 < 128:
+                    error_message_3, responses_size_2 = _read_nullable_string_B[error_message_size_3](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size_3 or 1) + 7
                 else:
-                    error_message_3, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        error_message_3, responses_size_2,
+                    ), pos = long_string(data, pos + 7, error_message_size_3, "B")
                 responses_2: list[ShareAcknowledgeTopicResponse]
                 responses_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if responses_size_2 != 1:
+                    if not 0 < responses_size_2 < 128:
+                        responses_size_2, pos = long_count(data, pos, responses_size_2)
+                    while responses_size_2 > 1:
+                        responses_size_2 -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         pos += 17
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, error_code_4, size = _read_ihB(data, pos)
-                                error_message_4: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_4 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_4 = None
-                                    pos += 7
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, error_code_4, error_message_size_4 = _read_ihB(data, pos)
+                                if error_message_size_4 < 128:
+                                    error_message_4, leader_id_2, leader_epoch_2, tags_6 = _read_nullable_string_iiB[error_message_size_4](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size_4 or 1) + 15
                                 else:
-                                    error_message_4, pos = long_string(data, pos + 7, size)
-                                leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                    (
+                                        error_message_4, leader_id_2, leader_epoch_2, tags_6,
+                                    ), pos = long_string(data, pos + 7, error_message_size_4, "iiB")
                                 unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 9, tags)
-                                    pos -= 9
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos, tags_6)
                                 current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_6)
-                                tags = data[pos + 9]
+                                tags_7 = data[pos]
                                 unknown_7: UnknownTags = ()
-                                if tags:
-                                    unknown_7, pos = read_unknown_tags(data, pos + 10, tags)
-                                    pos -= 10
-                                pos += 10
+                                if tags_7:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
+                                    pos -= 1
+                                pos += 1
                                 partitions_2.append(PartitionData(
-                                    partition_index_2, error_code_4, error_message_4, current_leader_2,
-                                    unknown_7,
+                                    partition_index_2, error_code_4,
+                                    error_message_4.decode() if error_message_size_4 else None,
+                                    current_leader_2, unknown_7,
                                 ))
-                        tags = data[pos]
+                        tags_8 = data[pos]
                         unknown_8: UnknownTags = ()
-                        if tags:
-                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_8:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                             pos -= 1
                         pos += 1
                         responses_2.append(ShareAcknowledgeTopicResponse(
-                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_8,
+                            UUIDS[topic_id_2], partitions_2, unknown_8,
                         ))
-                size = data[pos]
+                node_endpoints_size_2 = data[pos]
                 pos += 1
                 node_endpoints_2: list[NodeEndpoint]
                 node_endpoints_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        node_id_2, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host_2 = data[pos + 5:end].decode()
-                            pos = end
+                if node_endpoints_size_2 != 1:
+                    if not 0 < node_endpoints_size_2 < 128:
+                        node_endpoints_size_2, pos = long_count(data, pos, node_endpoints_size_2)
+                    while node_endpoints_size_2 > 1:
+                        node_endpoints_size_2 -= 1
+                        node_id_2, host_size_2 = _read_iB(data, pos)
+                        if host_size_2 < 128:
+                            host_2, port_2, rack_size_2 = _read_string_iB[host_size_2](data, pos + 5)
+                            pos += host_size_2 + 9
                         else:
-                            host_2, pos = long_string(data, pos + 5, size)
-                        port_2, size = _read_iB(data, pos)
-                        rack_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack_2 = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_2 = None
-                            pos += 5
+                            (host_2, port_2, rack_size_2), pos = long_string(data, pos + 5, host_size_2, "iB")
+                        if rack_size_2 < 128:
+                            rack_2, tags_9 = _read_nullable_string_B[rack_size_2](data, pos)
+                            pos += (rack_size_2 or 1)
                         else:
-                            rack_2, pos = long_string(data, pos + 5, size)
-                        tags = data[pos]
+                            (rack_2, tags_9), pos = long_string(data, pos, rack_size_2, "B")
                         unknown_9: UnknownTags = ()
-                        if tags:
-                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        node_endpoints_2.append(NodeEndpoint(node_id_2, host_2, port_2, rack_2, unknown_9))
-                tags = data[pos]
+                        if tags_9:
+                            unknown_9, pos = read_unknown_tags(data, pos, tags_9)
+                        node_endpoints_2.append(NodeEndpoint(
+                            node_id_2, host_2.decode(), port_2, rack_2.decode() if rack_size_2 else None,
+                            unknown_9,
+                        ))
+                tags_10 = data[pos]
                 unknown_10: UnknownTags = ()
-                if tags:
-                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_10:
+                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                     pos -= 1
-                return ShareAcknowledgeResponse(
-                    throttle_time_ms_2, error_code_3, error_message_3, 0, responses_2, node_endpoints_2,
-                    unknown_10,
-                ), pos + 1
+                message = ShareAcknowledgeResponse(
+                    throttle_time_ms_2, error_code_3,
+                    error_message_3.decode() if error_message_size_3 else None, 0, responses_2,
+                    node_endpoints_2, unknown_10,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,8 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
+    read_unknown_tags, refuse,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,8 +21,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_iiiiiiB = struct.Struct(">iiiiiiB").unpack_from
-_read_iiiiiibtB = struct.Struct(">iiiiiib?B").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
@@ -33,6 +33,11 @@ _write_iiiiiibtB = struct.Struct(">iiiiiib?B").pack
 _write_qq = struct.Struct(">qq").pack
 _read_array_b = array_readers("b")
 _read_array_i = array_readers("i")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_iiiiiiB = nullable_string_readers("iiiiiiB")
+_read_nullable_string_iiiiiibtB = nullable_string_readers("iiiiiib?B")
+_read_rows_16s_in = row_reader("16s i*")
+_read_rows_q_q_bn = row_reader("q q b*")
 _write_array_b = array_writers("b")
 _write_array_i = array_writers("i")
 
@@ -166,75 +171,77 @@ class ShareFetchRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareFetchRequest:
         start = pos
         try:
             if version == 2:
-                size = data[pos]
-                group_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_id = None
-                    pos += 1
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, member_id_size = _read_nullable_string_B[group_id_size](data, pos + 1)
+                    pos += (group_id_size or 1) + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                member_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    member_id = None
-                    pos += 1
+                    (group_id, member_id_size), pos = long_string(data, pos + 1, group_id_size, "B")
+                if member_id_size < 128:
+                    (
+                        member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records,
+                        batch_size, share_acquire_mode, is_renew_ack, topics_size,
+                    ) = _read_nullable_string_iiiiiibtB[member_id_size](data, pos)
+                    pos += (member_id_size or 1) + 26
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                (
-                    share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size,
-                    share_acquire_mode, is_renew_ack, size,
-                ) = _read_iiiiiibtB(data, pos)
-                pos += 27
+                    (
+                        member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records,
+                        batch_size, share_acquire_mode, is_renew_ack, topics_size,
+                    ), pos = long_string(data, pos, member_id_size, "iiiiiib?B")
                 topics: list[FetchTopic]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[FetchPartition]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, size = _read_iB(data, pos)
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, acknowledgement_batches_size = _read_iB(data, pos)
                                 pos += 5
                                 acknowledgement_batches: list[AcknowledgementBatch]
                                 acknowledgement_batches = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        first_offset, last_offset, size = _read_qqB(data, pos)
+                                if acknowledgement_batches_size != 1:
+                                    if not 0 < acknowledgement_batches_size < 128:
+                                        acknowledgement_batches_size, pos = long_count(
+                                            data, pos, acknowledgement_batches_size,
+                                        )
+                                    if acknowledgement_batches_size > 4:
+                                        columns, acknowledgement_batches_size, pos = _read_rows_q_q_bn(
+                                            data, pos, acknowledgement_batches_size,
+                                        )
+                                        acknowledgement_batches = list(map(AcknowledgementBatch, *columns))
+                                    while acknowledgement_batches_size > 1:
+                                        acknowledgement_batches_size -= 1
+                                        first_offset, last_offset, acknowledge_types_size = _read_qqB(
+                                            data, pos,
+                                        )
                                         acknowledge_types: tuple[int, ...]
-                                        if size == 1:
+                                        if acknowledge_types_size == 1:
                                             acknowledge_types = ()
                                             pos += 17
-                                        elif 0 < size < SHORT:
-                                            acknowledge_types = _read_array_b[size](data, pos + 17)
-                                            pos += size + 16
+                                        elif 0 < acknowledge_types_size < SHORT:
+                                            acknowledge_types = _read_array_b[acknowledge_types_size](
+                                                data, pos + 17,
+                                            )
+                                            pos += acknowledge_types_size + 16
                                         else:
-                                            acknowledge_types, pos = long_array(data, pos + 17, size, "b")
+                                            acknowledge_types, pos = long_array(
+                                                data, pos + 17, acknowledge_types_size, "b",
+                                            )
                                         tags = data[pos]
                                         unknown: UnknownTags = ()
                                         if tags:
@@ -244,192 +251,226 @@ class ShareFetchRequest(Message, gc=False):
                                         acknowledgement_batches.append(AcknowledgementBatch(
                                             first_offset, last_offset, acknowledge_types, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(FetchPartition(
                                     partition_index, 0, acknowledgement_batches, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        topics.append(FetchTopic(as_uuid(Uuid, topic_id), partitions, unknown_3))
-                size = data[pos]
+                        topics.append(FetchTopic(UUIDS[topic_id], partitions, unknown_3))
+                forgotten_topics_data_size = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
                 forgotten_topics_data = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if forgotten_topics_data_size != 1:
+                    if not 0 < forgotten_topics_data_size < 128:
+                        forgotten_topics_data_size, pos = long_count(data, pos, forgotten_topics_data_size)
+                    if forgotten_topics_data_size > 4:
+                        columns, forgotten_topics_data_size, pos = _read_rows_16s_in(
+                            data, pos, forgotten_topics_data_size,
+                        )
+                        forgotten_topics_data = [
+                            ForgottenTopic(UUIDS[topic_id], partitions)
+                            for topic_id, partitions in zip(*columns)
+                        ]
+                    while forgotten_topics_data_size > 1:
+                        forgotten_topics_data_size -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
                             pos += 17
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos + 17)
+                            pos += 4 * partitions_size_2 + 13
                         else:
-                            partitions_2, pos = long_array(data, pos + 17, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos + 17, partitions_size_2, "i")
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         pos += 1
                         forgotten_topics_data.append(ForgottenTopic(
-                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_4,
+                            UUIDS[topic_id_2], partitions_2, unknown_4,
                         ))
-                tags = data[pos]
+                tags_5 = data[pos]
                 unknown_5: UnknownTags = ()
-                if tags:
-                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_5:
+                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                     pos -= 1
-                return ShareFetchRequest(
-                    group_id, member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records,
-                    batch_size, share_acquire_mode, is_renew_ack, topics, forgotten_topics_data, unknown_5,
-                ), pos + 1
+                message = ShareFetchRequest(
+                    group_id.decode() if group_id_size else None,
+                    member_id.decode() if member_id_size else None, share_session_epoch, max_wait_ms,
+                    min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, topics,
+                    forgotten_topics_data, unknown_5,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                size = data[pos]
-                group_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_id_2 = None
-                    pos += 1
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, member_id_size_2 = _read_nullable_string_B[group_id_size_2](data, pos + 1)
+                    pos += (group_id_size_2 or 1) + 1
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                member_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    member_id_2 = None
-                    pos += 1
+                    (group_id_2, member_id_size_2), pos = long_string(data, pos + 1, group_id_size_2, "B")
+                if member_id_size_2 < 128:
+                    (
+                        member_id_2, share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2,
+                        max_records_2, batch_size_2, topics_size_2,
+                    ) = _read_nullable_string_iiiiiiB[member_id_size_2](data, pos)
+                    pos += (member_id_size_2 or 1) + 24
                 else:
-                    member_id_2, pos = long_string(data, pos + 1, size)
-                (
-                    share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2, max_records_2,
-                    batch_size_2, size,
-                ) = _read_iiiiiiB(data, pos)
-                pos += 25
+                    (
+                        member_id_2, share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2,
+                        max_records_2, batch_size_2, topics_size_2,
+                    ), pos = long_string(data, pos, member_id_size_2, "iiiiiiB")
                 topics_2: list[FetchTopic]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_3, size = _read_16sB(data, pos)
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_id_3, partitions_size_3 = _read_16sB(data, pos)
                         pos += 17
                         partitions_3: list[FetchPartition]
                         partitions_3 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index_2, size = _read_iB(data, pos)
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
+                                partition_index_2, acknowledgement_batches_size_2 = _read_iB(data, pos)
                                 pos += 5
                                 acknowledgement_batches_2: list[AcknowledgementBatch]
                                 acknowledgement_batches_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        first_offset_2, last_offset_2, size = _read_qqB(data, pos)
+                                if acknowledgement_batches_size_2 != 1:
+                                    if not 0 < acknowledgement_batches_size_2 < 128:
+                                        acknowledgement_batches_size_2, pos = long_count(
+                                            data, pos, acknowledgement_batches_size_2,
+                                        )
+                                    if acknowledgement_batches_size_2 > 4:
+                                        columns, acknowledgement_batches_size_2, pos = _read_rows_q_q_bn(
+                                            data, pos, acknowledgement_batches_size_2,
+                                        )
+                                        acknowledgement_batches_2 = list(map(AcknowledgementBatch, *columns))
+                                    while acknowledgement_batches_size_2 > 1:
+                                        acknowledgement_batches_size_2 -= 1
+                                        first_offset_2, last_offset_2, acknowledge_types_size_2 = _read_qqB(
+                                            data, pos,
+                                        )
                                         acknowledge_types_2: tuple[int, ...]
-                                        if size == 1:
+                                        if acknowledge_types_size_2 == 1:
                                             acknowledge_types_2 = ()
                                             pos += 17
-                                        elif 0 < size < SHORT:
-                                            acknowledge_types_2 = _read_array_b[size](data, pos + 17)
-                                            pos += size + 16
+                                        elif 0 < acknowledge_types_size_2 < SHORT:
+                                            acknowledge_types_2 = _read_array_b[acknowledge_types_size_2](
+                                                data, pos + 17,
+                                            )
+                                            pos += acknowledge_types_size_2 + 16
                                         else:
-                                            acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
-                                        tags = data[pos]
+                                            acknowledge_types_2, pos = long_array(
+                                                data, pos + 17, acknowledge_types_size_2, "b",
+                                            )
+                                        tags_6 = data[pos]
                                         unknown_6: UnknownTags = ()
-                                        if tags:
-                                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_6:
+                                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                             pos -= 1
                                         pos += 1
                                         acknowledgement_batches_2.append(AcknowledgementBatch(
                                             first_offset_2, last_offset_2, acknowledge_types_2, unknown_6,
                                         ))
-                                tags = data[pos]
+                                tags_7 = data[pos]
                                 unknown_7: UnknownTags = ()
-                                if tags:
-                                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_7:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                                     pos -= 1
                                 pos += 1
                                 partitions_3.append(FetchPartition(
                                     partition_index_2, 0, acknowledgement_batches_2, unknown_7,
                                 ))
-                        tags = data[pos]
+                        tags_8 = data[pos]
                         unknown_8: UnknownTags = ()
-                        if tags:
-                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_8:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                             pos -= 1
                         pos += 1
-                        topics_2.append(FetchTopic(as_uuid(Uuid, topic_id_3), partitions_3, unknown_8))
-                size = data[pos]
+                        topics_2.append(FetchTopic(UUIDS[topic_id_3], partitions_3, unknown_8))
+                forgotten_topics_data_size_2 = data[pos]
                 pos += 1
                 forgotten_topics_data_2: list[ForgottenTopic]
                 forgotten_topics_data_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_4, size = _read_16sB(data, pos)
+                if forgotten_topics_data_size_2 != 1:
+                    if not 0 < forgotten_topics_data_size_2 < 128:
+                        forgotten_topics_data_size_2, pos = long_count(
+                            data, pos, forgotten_topics_data_size_2,
+                        )
+                    if forgotten_topics_data_size_2 > 4:
+                        columns, forgotten_topics_data_size_2, pos = _read_rows_16s_in(
+                            data, pos, forgotten_topics_data_size_2,
+                        )
+                        forgotten_topics_data_2 = [
+                            ForgottenTopic(UUIDS[topic_id], partitions)
+                            for topic_id, partitions in zip(*columns)
+                        ]
+                    while forgotten_topics_data_size_2 > 1:
+                        forgotten_topics_data_size_2 -= 1
+                        topic_id_4, partitions_size_4 = _read_16sB(data, pos)
                         partitions_4: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_4 == 1:
                             partitions_4 = ()
                             pos += 17
-                        elif 0 < size < SHORT:
-                            partitions_4 = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                        elif 0 < partitions_size_4 < SHORT:
+                            partitions_4 = _read_array_i[partitions_size_4](data, pos + 17)
+                            pos += 4 * partitions_size_4 + 13
                         else:
-                            partitions_4, pos = long_array(data, pos + 17, size, "i")
-                        tags = data[pos]
+                            partitions_4, pos = long_array(data, pos + 17, partitions_size_4, "i")
+                        tags_9 = data[pos]
                         unknown_9: UnknownTags = ()
-                        if tags:
-                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_9:
+                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags_9)
                             pos -= 1
                         pos += 1
                         forgotten_topics_data_2.append(ForgottenTopic(
-                            as_uuid(Uuid, topic_id_4), partitions_4, unknown_9,
+                            UUIDS[topic_id_4], partitions_4, unknown_9,
                         ))
-                tags = data[pos]
+                tags_10 = data[pos]
                 unknown_10: UnknownTags = ()
-                if tags:
-                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_10:
+                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                     pos -= 1
-                return ShareFetchRequest(
-                    group_id_2, member_id_2, share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2,
-                    max_records_2, batch_size_2, 0, False, topics_2, forgotten_topics_data_2, unknown_10,
-                ), pos + 1
+                message = ShareFetchRequest(
+                    group_id_2.decode() if group_id_size_2 else None,
+                    member_id_2.decode() if member_id_size_2 else None, share_session_epoch_2, max_wait_ms_2,
+                    min_bytes_2, max_bytes_2, max_records_2, batch_size_2, 0, False, topics_2,
+                    forgotten_topics_data_2, unknown_10,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,8 +9,10 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, as_uuid, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    UUIDS, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,10 +22,8 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _read_qqhB = struct.Struct(">qqhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
@@ -35,6 +35,12 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_qqhB = struct.Struct(">qqhB").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_hB = nullable_string_readers("hB")
+_read_string_iB = string_readers("iB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_nullable_string_iiB = nullable_string_readers("iiB")
+_read_rows_q_q_h = row_reader("q q h")
 
 
 class LeaderIdAndEpoch(Structure, gc=False):
@@ -191,168 +197,178 @@ class ShareFetchResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareFetchResponse:
         start = pos
         try:
             if 1 <= version <= 2:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, acquisition_lock_timeout_ms, responses_size = _read_nullable_string_iB[error_message_size](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size or 1) + 11
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                acquisition_lock_timeout_ms, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        error_message, acquisition_lock_timeout_ms, responses_size,
+                    ), pos = long_string(data, pos + 7, error_message_size, "iB")
                 responses: list[ShareFetchableTopicResponse]
                 responses = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if responses_size != 1:
+                    if not 0 < responses_size < 128:
+                        responses_size, pos = long_count(data, pos, responses_size)
+                    while responses_size > 1:
+                        responses_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_index, error_code_2, size = _read_ihB(data, pos)
-                                error_message_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message_2 = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message_2 = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition_index, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                                if error_message_size_2 < 128:
+                                    (
+                                        error_message_2, acknowledge_error_code,
+                                        acknowledge_error_message_size,
+                                    ) = _read_nullable_string_hB[error_message_size_2](data, pos + 7)
+                                    pos += (error_message_size_2 or 1) + 9
                                 else:
-                                    error_message_2, pos = long_string(data, pos + 7, size)
-                                acknowledge_error_code, size = _read_hB(data, pos)
-                                acknowledge_error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + 2 + size
-                                    acknowledge_error_message = data[pos + 3:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    acknowledge_error_message = None
-                                    pos += 3
+                                    (
+                                        error_message_2, acknowledge_error_code,
+                                        acknowledge_error_message_size,
+                                    ), pos = long_string(data, pos + 7, error_message_size_2, "hB")
+                                if acknowledge_error_message_size < 128:
+                                    acknowledge_error_message, leader_id, leader_epoch, tags = _read_nullable_string_iiB[acknowledge_error_message_size](
+                                        data, pos,
+                                    )
+                                    pos += (acknowledge_error_message_size or 1) + 8
                                 else:
-                                    acknowledge_error_message, pos = long_string(data, pos + 3, size)
-                                leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                    (
+                                        acknowledge_error_message, leader_id, leader_epoch, tags,
+                                    ), pos = long_string(data, pos, acknowledge_error_message_size, "iiB")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
-                                    pos -= 9
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
-                                size = data[pos + 9]
-                                pos += 10
+                                records_size = data[pos]
+                                pos += 1
                                 records: bytes | None
-                                if size > 127:
-                                    size, pos = long_size(data, pos, size)
-                                if size > 0:
-                                    end = pos + size - 1
+                                if records_size > 127:
+                                    records_size += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size > 16383:
+                                        records_size += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size > 2097151:
+                                            records_size, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size > 0:
+                                    end = pos + records_size - 1
                                     records = data[pos:end]
                                     pos = end
                                 else:
                                     refuse()
-                                size = data[pos]
+                                acquired_records_size = data[pos]
                                 pos += 1
                                 acquired_records: list[AcquiredRecords]
                                 acquired_records = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        first_offset, last_offset, delivery_count, tags = _read_qqhB(
+                                if acquired_records_size != 1:
+                                    if not 0 < acquired_records_size < 128:
+                                        acquired_records_size, pos = long_count(
+                                            data, pos, acquired_records_size,
+                                        )
+                                    if acquired_records_size > 4:
+                                        columns, acquired_records_size, pos = _read_rows_q_q_h(
+                                            data, pos, acquired_records_size,
+                                        )
+                                        acquired_records = list(map(AcquiredRecords, *columns))
+                                    while acquired_records_size > 1:
+                                        acquired_records_size -= 1
+                                        first_offset, last_offset, delivery_count, tags_2 = _read_qqhB(
                                             data, pos,
                                         )
                                         unknown_2: UnknownTags = ()
-                                        if tags:
-                                            unknown_2, pos = read_unknown_tags(data, pos + 19, tags)
+                                        if tags_2:
+                                            unknown_2, pos = read_unknown_tags(data, pos + 19, tags_2)
                                             pos -= 19
                                         pos += 19
                                         acquired_records.append(AcquiredRecords(
                                             first_offset, last_offset, delivery_count, unknown_2,
                                         ))
-                                tags = data[pos]
+                                tags_3 = data[pos]
                                 unknown_3: UnknownTags = ()
-                                if tags:
-                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_3:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(PartitionData(
-                                    partition_index, error_code_2, error_message_2, acknowledge_error_code,
-                                    acknowledge_error_message, current_leader, records, acquired_records,
-                                    unknown_3,
+                                    partition_index, error_code_2,
+                                    error_message_2.decode() if error_message_size_2 else None,
+                                    acknowledge_error_code,
+                                    acknowledge_error_message.decode()
+                                    if acknowledge_error_message_size
+                                    else None,
+                                    current_leader, records, acquired_records, unknown_3,
                                 ))
-                        tags = data[pos]
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         pos += 1
-                        responses.append(ShareFetchableTopicResponse(
-                            as_uuid(Uuid, topic_id), partitions, unknown_4,
-                        ))
-                size = data[pos]
+                        responses.append(ShareFetchableTopicResponse(UUIDS[topic_id], partitions, unknown_4))
+                node_endpoints_size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
                 node_endpoints = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        node_id, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            host = data[pos + 5:end].decode()
-                            pos = end
+                if node_endpoints_size != 1:
+                    if not 0 < node_endpoints_size < 128:
+                        node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                    while node_endpoints_size > 1:
+                        node_endpoints_size -= 1
+                        node_id, host_size = _read_iB(data, pos)
+                        if host_size < 128:
+                            host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
+                            pos += host_size + 9
                         else:
-                            host, pos = long_string(data, pos + 5, size)
-                        port, size = _read_iB(data, pos)
-                        rack: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            rack = data[pos + 5:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack = None
-                            pos += 5
+                            (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
+                        if rack_size < 128:
+                            rack, tags_5 = _read_nullable_string_B[rack_size](data, pos)
+                            pos += (rack_size or 1)
                         else:
-                            rack, pos = long_string(data, pos + 5, size)
-                        tags = data[pos]
+                            (rack, tags_5), pos = long_string(data, pos, rack_size, "B")
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_5))
-                tags = data[pos]
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos, tags_5)
+                        node_endpoints.append(NodeEndpoint(
+                            node_id, host.decode(), port, rack.decode() if rack_size else None, unknown_5,
+                        ))
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return ShareFetchResponse(
-                    throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses,
-                    node_endpoints, unknown_6,
-                ), pos + 1
+                message = ShareFetchResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    acquisition_lock_timeout_ms, responses, node_endpoints, unknown_6,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

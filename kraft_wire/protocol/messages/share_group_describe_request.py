@@ -43,13 +43,13 @@ class ShareGroupDescribeRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ShareGroupDescribeRequest:
         try:
             if version == 1:
-                size = data[0]
+                group_ids_size = data[0]
                 pos = 1
                 group_ids: tuple[str, ...]
-                if size == 1:
+                if group_ids_size == 1:
                     group_ids = ()
                 else:
-                    group_ids, pos = read_compact_strings(data, pos, size)
+                    group_ids, pos = read_compact_strings(data, pos, group_ids_size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -65,13 +65,13 @@ class ShareGroupDescribeRequest(Message, gc=False):
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                group_ids_size = data[pos]
                 pos += 1
                 group_ids: tuple[str, ...]
-                if size == 1:
+                if group_ids_size == 1:
                     group_ids = ()
                 else:
-                    group_ids, pos = read_compact_strings(data, pos, size)
+                    group_ids, pos = read_compact_strings(data, pos, group_ids_size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:

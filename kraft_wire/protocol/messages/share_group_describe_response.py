@@ -9,8 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings,
-    read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
+    read_compact_strings, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
@@ -25,7 +25,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
@@ -35,6 +34,10 @@ _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_string_iiB = string_readers("iiB")
 _write_array_i = array_writers("i")
 
 
@@ -164,128 +167,128 @@ class ShareGroupDescribeResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupDescribeResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareGroupDescribeResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, groups_size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, group_id_size = _read_nullable_string_B[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 3
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                error_message, group_id_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "B")
+                        if group_id_size < 128:
+                            group_id, group_state_size = _read_string_B[group_id_size](data, pos)
+                            pos += group_id_size
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state = data[pos + 1:end].decode()
-                            pos = end
+                            (group_id, group_state_size), pos = long_string(data, pos, group_id_size, "B")
+                        if group_state_size < 128:
+                            group_state, group_epoch, assignment_epoch, assignor_name_size = _read_string_iiB[group_state_size](
+                                data, pos,
+                            )
+                            pos += group_state_size + 8
                         else:
-                            group_state, pos = long_string(data, pos + 1, size)
-                        group_epoch, assignment_epoch, size = _read_iiB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 8 + size
-                            assignor_name = data[pos + 9:end].decode()
-                            pos = end
+                            (
+                                group_state, group_epoch, assignment_epoch, assignor_name_size,
+                            ), pos = long_string(data, pos, group_state_size, "iiB")
+                        if assignor_name_size < 128:
+                            assignor_name, members_size = _read_string_B[assignor_name_size](data, pos)
+                            pos += assignor_name_size
                         else:
-                            assignor_name, pos = long_string(data, pos + 9, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                assignor_name, members_size,
+                            ), pos = long_string(data, pos, assignor_name_size, "B")
                         members: list[Member]
                         members = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    member_id = data[pos + 1:end].decode()
-                                    pos = end
+                        if members_size != 1:
+                            if not 0 < members_size < 128:
+                                members_size, pos = long_count(data, pos, members_size)
+                            while members_size > 1:
+                                members_size -= 1
+                                member_id_size = data[pos]
+                                if member_id_size < 128:
+                                    member_id, rack_id_size = _read_string_B[member_id_size](data, pos + 1)
+                                    pos += member_id_size + 1
                                 else:
-                                    member_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                rack_id: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    rack_id = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    rack_id = None
-                                    pos += 1
+                                    (
+                                        member_id, rack_id_size,
+                                    ), pos = long_string(data, pos + 1, member_id_size, "B")
+                                if rack_id_size < 128:
+                                    rack_id, member_epoch, client_id_size = _read_nullable_string_iB[rack_id_size](
+                                        data, pos,
+                                    )
+                                    pos += (rack_id_size or 1) + 4
                                 else:
-                                    rack_id, pos = long_string(data, pos + 1, size)
-                                member_epoch, size = _read_iB(data, pos)
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    client_id = data[pos + 5:end].decode()
-                                    pos = end
+                                    (
+                                        rack_id, member_epoch, client_id_size,
+                                    ), pos = long_string(data, pos, rack_id_size, "iB")
+                                if client_id_size < 128:
+                                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                                    pos += client_id_size
                                 else:
-                                    client_id, pos = long_string(data, pos + 5, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        client_id, client_host_size,
+                                    ), pos = long_string(data, pos, client_id_size, "B")
+                                if client_host_size < 128:
+                                    client_host, subscribed_topic_names_size = _read_string_B[client_host_size](
+                                        data, pos,
+                                    )
+                                    pos += client_host_size
                                 else:
-                                    client_host, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        client_host, subscribed_topic_names_size,
+                                    ), pos = long_string(data, pos, client_host_size, "B")
                                 subscribed_topic_names: tuple[str, ...]
-                                if size == 1:
+                                if subscribed_topic_names_size == 1:
                                     subscribed_topic_names = ()
                                 else:
-                                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
+                                    subscribed_topic_names, pos = read_compact_strings(
+                                        data, pos, subscribed_topic_names_size,
+                                    )
+                                topic_partitions_size = data[pos]
                                 pos += 1
                                 topic_partitions: list[TopicPartitions]
                                 topic_partitions = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        topic_id, size = _read_16sB(data, pos)
-                                        if 0 < size < 128:
-                                            end = pos + 16 + size
-                                            topic_name = data[pos + 17:end].decode()
-                                            pos = end
+                                if topic_partitions_size != 1:
+                                    if not 0 < topic_partitions_size < 128:
+                                        topic_partitions_size, pos = long_count(
+                                            data, pos, topic_partitions_size,
+                                        )
+                                    while topic_partitions_size > 1:
+                                        topic_partitions_size -= 1
+                                        topic_id, topic_name_size = _read_16sB(data, pos)
+                                        if topic_name_size < 128:
+                                            topic_name, partitions_size = _read_string_B[topic_name_size](
+                                                data, pos + 17,
+                                            )
+                                            pos += topic_name_size + 17
                                         else:
-                                            topic_name, pos = long_string(data, pos + 17, size)
-                                        size = data[pos]
+                                            (
+                                                topic_name, partitions_size,
+                                            ), pos = long_string(data, pos + 17, topic_name_size, "B")
                                         partitions: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size == 1:
                                             partitions = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size < SHORT:
+                                            partitions = _read_array_i[partitions_size](data, pos)
+                                            pos += 4 * partitions_size - 4
                                         else:
-                                            partitions, pos = long_array(data, pos + 1, size, "i")
+                                            partitions, pos = long_array(data, pos, partitions_size, "i")
                                         tags = data[pos]
                                         unknown: UnknownTags = ()
                                         if tags:
@@ -293,43 +296,56 @@ class ShareGroupDescribeResponse(Message, gc=False):
                                             pos -= 1
                                         pos += 1
                                         topic_partitions.append(TopicPartitions(
-                                            as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                                            UUIDS[topic_id], topic_name.decode(), partitions, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 assignment = Assignment(topic_partitions, unknown_2)
-                                tags = data[pos + 1]
+                                tags_3 = data[pos + 1]
                                 unknown_3: UnknownTags = ()
-                                if tags:
-                                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                                if tags_3:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                                     pos -= 2
                                 pos += 2
                                 members.append(Member(
-                                    member_id, rack_id, member_epoch, client_id, client_host,
+                                    member_id.decode(), rack_id.decode() if rack_id_size else None,
+                                    member_epoch, client_id.decode(), client_host.decode(),
                                     subscribed_topic_names, assignment, unknown_3,
                                 ))
-                        authorized_operations, tags = _read_iB(data, pos)
+                        authorized_operations, tags_4 = _read_iB(data, pos)
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags_4)
                             pos -= 5
                         pos += 5
                         groups.append(DescribedGroup(
-                            error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
-                            assignor_name, members, authorized_operations, unknown_4,
+                            error_code, error_message.decode() if error_message_size else None,
+                            group_id.decode(), group_state.decode(), group_epoch, assignment_epoch,
+                            assignor_name.decode(), members, authorized_operations, unknown_4,
                         ))
-                tags = data[pos]
+                tags_5 = data[pos]
                 unknown_5: UnknownTags = ()
-                if tags:
-                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_5:
+                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                     pos -= 1
-                return ShareGroupDescribeResponse(throttle_time_ms, groups, unknown_5), pos + 1
+                message = ShareGroupDescribeResponse(throttle_time_ms, groups, unknown_5)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupDescribeResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

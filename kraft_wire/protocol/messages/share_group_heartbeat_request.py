@@ -6,16 +6,20 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_string, nullable_string_readers, read_compact_strings, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_read_iB = struct.Struct(">iB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
 
 
 class ShareGroupHeartbeatRequest(Message, gc=False):
@@ -54,48 +58,42 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ShareGroupHeartbeatRequest:
         try:
             if version == 1:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    group_id = data[1:end].decode()
-                    pos = end
+                group_id_size = data[0]
+                if group_id_size < 128:
+                    group_id, member_id_size = _read_string_B[group_id_size](data, 1)
+                    pos = group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
+                    (group_id, member_id_size), pos = long_string(data, 1, group_id_size, "B")
+                if member_id_size < 128:
+                    member_id, member_epoch, rack_id_size = _read_string_iB[member_id_size](data, pos)
+                    pos += member_id_size + 4
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, size = _read_iB(data, pos)
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    rack_id = data[pos + 5:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 5
+                    (
+                        member_id, member_epoch, rack_id_size,
+                    ), pos = long_string(data, pos, member_id_size, "iB")
+                if rack_id_size < 128:
+                    rack_id, subscribed_topic_names_size = _read_nullable_string_B[rack_id_size](data, pos)
+                    pos += (rack_id_size or 1)
                 else:
-                    rack_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                pos += 1
+                    (rack_id, subscribed_topic_names_size), pos = long_string(data, pos, rack_id_size, "B")
                 subscribed_topic_names: tuple[str, ...] | None
-                if size == 0:
+                if subscribed_topic_names_size == 0:
                     subscribed_topic_names = None
                 else:
-                    if size == 1:
+                    if subscribed_topic_names_size == 1:
                         subscribed_topic_names = ()
                     else:
-                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                        subscribed_topic_names, pos = read_compact_strings(
+                            data, pos, subscribed_topic_names_size,
+                        )
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ShareGroupHeartbeatRequest(
-                    group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown,
+                    group_id.decode(), member_id.decode(), member_epoch,
+                    rack_id.decode() if rack_id_size else None, subscribed_topic_names, unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -106,48 +104,42 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
         start = pos
         try:
             if version == 1:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, member_id_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
+                    (group_id, member_id_size), pos = long_string(data, pos + 1, group_id_size, "B")
+                if member_id_size < 128:
+                    member_id, member_epoch, rack_id_size = _read_string_iB[member_id_size](data, pos)
+                    pos += member_id_size + 4
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, size = _read_iB(data, pos)
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    rack_id = data[pos + 5:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 5
+                    (
+                        member_id, member_epoch, rack_id_size,
+                    ), pos = long_string(data, pos, member_id_size, "iB")
+                if rack_id_size < 128:
+                    rack_id, subscribed_topic_names_size = _read_nullable_string_B[rack_id_size](data, pos)
+                    pos += (rack_id_size or 1)
                 else:
-                    rack_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                pos += 1
+                    (rack_id, subscribed_topic_names_size), pos = long_string(data, pos, rack_id_size, "B")
                 subscribed_topic_names: tuple[str, ...] | None
-                if size == 0:
+                if subscribed_topic_names_size == 0:
                     subscribed_topic_names = None
                 else:
-                    if size == 1:
+                    if subscribed_topic_names_size == 1:
                         subscribed_topic_names = ()
                     else:
-                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                        subscribed_topic_names, pos = read_compact_strings(
+                            data, pos, subscribed_topic_names_size,
+                        )
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ShareGroupHeartbeatRequest(
-                    group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown,
+                    group_id.decode(), member_id.decode(), member_epoch,
+                    rack_id.decode() if rack_id_size else None, subscribed_topic_names, unknown,
                 ), pos + 1
         except DECODE_FAULTS:
             pass

@@ -7,8 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
+    read_unknown_tags,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +21,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
@@ -27,6 +28,9 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _read_array_i = array_readers("i")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_nullable_string_iiB = nullable_string_readers("iiB")
+_read_rows_16s_in = row_reader("16s i*")
 _write_array_i = array_writers("i")
 
 
@@ -100,86 +104,96 @@ class ShareGroupHeartbeatResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupHeartbeatResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareGroupHeartbeatResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, member_id_size = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                member_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    member_id = None
-                    pos += 1
+                    (error_message, member_id_size), pos = long_string(data, pos + 7, error_message_size, "B")
+                if member_id_size < 128:
+                    member_id, member_epoch, heartbeat_interval_ms, assignment_size = _read_nullable_string_iiB[member_id_size](
+                        data, pos,
+                    )
+                    pos += (member_id_size or 1) + 8
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, heartbeat_interval_ms, size = _read_iiB(data, pos)
-                pos += 9
+                    (
+                        member_id, member_epoch, heartbeat_interval_ms, assignment_size,
+                    ), pos = long_string(data, pos, member_id_size, "iiB")
                 assignment: Assignment | None
-                if size > 127:
+                if assignment_size > 127:
                     assignment = None
                 else:
-                    size = data[pos]
+                    topic_partitions_size = data[pos]
                     pos += 1
                     topic_partitions: list[TopicPartitions]
                     topic_partitions = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            topic_id, size = _read_16sB(data, pos)
+                    if topic_partitions_size != 1:
+                        if not 0 < topic_partitions_size < 128:
+                            topic_partitions_size, pos = long_count(data, pos, topic_partitions_size)
+                        if topic_partitions_size > 4:
+                            columns, topic_partitions_size, pos = _read_rows_16s_in(
+                                data, pos, topic_partitions_size,
+                            )
+                            topic_partitions = [
+                                TopicPartitions(UUIDS[topic_id], partitions)
+                                for topic_id, partitions in zip(*columns)
+                            ]
+                        while topic_partitions_size > 1:
+                            topic_partitions_size -= 1
+                            topic_id, partitions_size = _read_16sB(data, pos)
                             partitions: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size == 1:
                                 partitions = ()
                                 pos += 17
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 17)
-                                pos += 4 * size + 13
+                            elif 0 < partitions_size < SHORT:
+                                partitions = _read_array_i[partitions_size](data, pos + 17)
+                                pos += 4 * partitions_size + 13
                             else:
-                                partitions, pos = long_array(data, pos + 17, size, "i")
+                                partitions, pos = long_array(data, pos + 17, partitions_size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id), partitions, unknown,
-                            ))
-                    tags = data[pos]
+                            topic_partitions.append(TopicPartitions(UUIDS[topic_id], partitions, unknown))
+                    tags_2 = data[pos]
                     unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                         pos -= 1
                     pos += 1
                     assignment = Assignment(topic_partitions, unknown_2)
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return ShareGroupHeartbeatResponse(
-                    throttle_time_ms, error_code, error_message, member_id, member_epoch,
-                    heartbeat_interval_ms, assignment, unknown_3,
-                ), pos + 1
+                message = ShareGroupHeartbeatResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    member_id.decode() if member_id_size else None, member_epoch, heartbeat_interval_ms,
+                    assignment, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupHeartbeatResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

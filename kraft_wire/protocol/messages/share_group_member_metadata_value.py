@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_string, nullable_string_readers, read_compact_strings, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
+
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class ShareGroupMemberMetadataValue(Message, gc=False):
@@ -45,45 +50,37 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ShareGroupMemberMetadataValue:
         try:
             if version == 0:
-                size = data[0]
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = 0 + size
-                    rack_id = data[1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos = 1
+                rack_id_size = data[0]
+                if rack_id_size < 128:
+                    rack_id, client_id_size = _read_nullable_string_B[rack_id_size](data, 1)
+                    pos = (rack_id_size or 1) + 1
                 else:
-                    rack_id, pos = long_string(data, 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_id = data[pos + 1:end].decode()
-                    pos = end
+                    (rack_id, client_id_size), pos = long_string(data, 1, rack_id_size, "B")
+                if client_id_size < 128:
+                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                    pos += client_id_size
                 else:
-                    client_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_host = data[pos + 1:end].decode()
-                    pos = end
+                    (client_id, client_host_size), pos = long_string(data, pos, client_id_size, "B")
+                if client_host_size < 128:
+                    client_host, subscribed_topic_names_size = _read_string_B[client_host_size](data, pos)
+                    pos += client_host_size
                 else:
-                    client_host, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        client_host, subscribed_topic_names_size,
+                    ), pos = long_string(data, pos, client_host_size, "B")
                 subscribed_topic_names: tuple[str, ...]
-                if size == 1:
+                if subscribed_topic_names_size == 1:
                     subscribed_topic_names = ()
                 else:
-                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, subscribed_topic_names_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ShareGroupMemberMetadataValue(
-                    rack_id, client_id, client_host, subscribed_topic_names, unknown,
+                    rack_id.decode() if rack_id_size else None, client_id.decode(), client_host.decode(),
+                    subscribed_topic_names, unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -94,45 +91,37 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 1
+                rack_id_size = data[pos]
+                if rack_id_size < 128:
+                    rack_id, client_id_size = _read_nullable_string_B[rack_id_size](data, pos + 1)
+                    pos += (rack_id_size or 1) + 1
                 else:
-                    rack_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_id = data[pos + 1:end].decode()
-                    pos = end
+                    (rack_id, client_id_size), pos = long_string(data, pos + 1, rack_id_size, "B")
+                if client_id_size < 128:
+                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                    pos += client_id_size
                 else:
-                    client_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_host = data[pos + 1:end].decode()
-                    pos = end
+                    (client_id, client_host_size), pos = long_string(data, pos, client_id_size, "B")
+                if client_host_size < 128:
+                    client_host, subscribed_topic_names_size = _read_string_B[client_host_size](data, pos)
+                    pos += client_host_size
                 else:
-                    client_host, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        client_host, subscribed_topic_names_size,
+                    ), pos = long_string(data, pos, client_host_size, "B")
                 subscribed_topic_names: tuple[str, ...]
-                if size == 1:
+                if subscribed_topic_names_size == 1:
                     subscribed_topic_names = ()
                 else:
-                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, subscribed_topic_names_size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ShareGroupMemberMetadataValue(
-                    rack_id, client_id, client_host, subscribed_topic_names, unknown,
+                    rack_id.decode() if rack_id_size else None, client_id.decode(), client_host.decode(),
+                    subscribed_topic_names, unknown,
                 ), pos + 1
         except DECODE_FAULTS:
             pass

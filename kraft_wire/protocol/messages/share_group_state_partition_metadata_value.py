@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -21,6 +21,7 @@ _read_16sB = struct.Struct(">16sB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -92,39 +93,37 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareGroupStatePartitionMetadataValue:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                initializing_topics_size = data[pos]
                 pos += 1
                 initializing_topics: list[TopicPartitionsInfo]
                 initializing_topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 16 + size
-                            topic_name = data[pos + 17:end].decode()
-                            pos = end
+                if initializing_topics_size != 1:
+                    if not 0 < initializing_topics_size < 128:
+                        initializing_topics_size, pos = long_count(data, pos, initializing_topics_size)
+                    while initializing_topics_size > 1:
+                        initializing_topics_size -= 1
+                        topic_id, topic_name_size = _read_16sB(data, pos)
+                        if topic_name_size < 128:
+                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 17)
+                            pos += topic_name_size + 17
                         else:
-                            topic_name, pos = long_string(data, pos + 17, size)
-                        size = data[pos]
+                            (
+                                topic_name, partitions_size,
+                            ), pos = long_string(data, pos + 17, topic_name_size, "B")
                         partitions: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size == 1:
                             partitions = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size < SHORT:
+                            partitions = _read_array_i[partitions_size](data, pos)
+                            pos += 4 * partitions_size - 4
                         else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
+                            partitions, pos = long_array(data, pos, partitions_size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -132,79 +131,87 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                             pos -= 1
                         pos += 1
                         initializing_topics.append(TopicPartitionsInfo(
-                            as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                            UUIDS[topic_id], topic_name.decode(), partitions, unknown,
                         ))
-                size = data[pos]
+                initialized_topics_size = data[pos]
                 pos += 1
                 initialized_topics: list[TopicPartitionsInfo]
                 initialized_topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 16 + size
-                            topic_name_2 = data[pos + 17:end].decode()
-                            pos = end
+                if initialized_topics_size != 1:
+                    if not 0 < initialized_topics_size < 128:
+                        initialized_topics_size, pos = long_count(data, pos, initialized_topics_size)
+                    while initialized_topics_size > 1:
+                        initialized_topics_size -= 1
+                        topic_id_2, topic_name_size_2 = _read_16sB(data, pos)
+                        if topic_name_size_2 < 128:
+                            topic_name_2, partitions_size_2 = _read_string_B[topic_name_size_2](
+                                data, pos + 17,
+                            )
+                            pos += topic_name_size_2 + 17
                         else:
-                            topic_name_2, pos = long_string(data, pos + 17, size)
-                        size = data[pos]
+                            (
+                                topic_name_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 17, topic_name_size_2, "B")
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos)
+                            pos += 4 * partitions_size_2 - 4
                         else:
-                            partitions_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos, partitions_size_2, "i")
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
                         initialized_topics.append(TopicPartitionsInfo(
-                            as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_2,
+                            UUIDS[topic_id_2], topic_name_2.decode(), partitions_2, unknown_2,
                         ))
-                size = data[pos]
+                deleting_topics_size = data[pos]
                 pos += 1
                 deleting_topics: list[TopicInfo]
                 deleting_topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_3, size = _read_16sB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 16 + size
-                            topic_name_3 = data[pos + 17:end].decode()
-                            pos = end
+                if deleting_topics_size != 1:
+                    if not 0 < deleting_topics_size < 128:
+                        deleting_topics_size, pos = long_count(data, pos, deleting_topics_size)
+                    while deleting_topics_size > 1:
+                        deleting_topics_size -= 1
+                        topic_id_3, topic_name_size_3 = _read_16sB(data, pos)
+                        if topic_name_size_3 < 128:
+                            topic_name_3, tags_3 = _read_string_B[topic_name_size_3](data, pos + 17)
+                            pos += topic_name_size_3 + 17
                         else:
-                            topic_name_3, pos = long_string(data, pos + 17, size)
-                        tags = data[pos]
+                            (topic_name_3, tags_3), pos = long_string(data, pos + 17, topic_name_size_3, "B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        deleting_topics.append(TopicInfo(as_uuid(Uuid, topic_id_3), topic_name_3, unknown_3))
-                tags = data[pos]
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                        deleting_topics.append(TopicInfo(UUIDS[topic_id_3], topic_name_3.decode(), unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return ShareGroupStatePartitionMetadataValue(
+                message = ShareGroupStatePartitionMetadataValue(
                     initializing_topics, initialized_topics, deleting_topics, unknown_4,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

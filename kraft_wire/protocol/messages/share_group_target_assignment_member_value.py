@@ -7,8 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,6 +21,7 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _read_array_i = array_readers("i")
+_read_rows_16s_in = row_reader("16s i*")
 _write_array_i = array_writers("i")
 
 
@@ -60,48 +62,68 @@ class ShareGroupTargetAssignmentMemberValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ShareGroupTargetAssignmentMemberValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareGroupTargetAssignmentMemberValue:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                topic_partitions_size = data[pos]
                 pos += 1
                 topic_partitions: list[TopicPartition]
                 topic_partitions = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topic_partitions_size != 1:
+                    if not 0 < topic_partitions_size < 128:
+                        topic_partitions_size, pos = long_count(data, pos, topic_partitions_size)
+                    if topic_partitions_size > 4:
+                        columns, topic_partitions_size, pos = _read_rows_16s_in(
+                            data, pos, topic_partitions_size,
+                        )
+                        topic_partitions = [
+                            TopicPartition(UUIDS[topic_id], partitions)
+                            for topic_id, partitions in zip(*columns)
+                        ]
+                    while topic_partitions_size > 1:
+                        topic_partitions_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         partitions: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size == 1:
                             partitions = ()
                             pos += 17
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                        elif 0 < partitions_size < SHORT:
+                            partitions = _read_array_i[partitions_size](data, pos + 17)
+                            pos += 4 * partitions_size + 13
                         else:
-                            partitions, pos = long_array(data, pos + 17, size, "i")
+                            partitions, pos = long_array(data, pos + 17, partitions_size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topic_partitions.append(TopicPartition(as_uuid(Uuid, topic_id), partitions, unknown))
-                tags = data[pos]
+                        topic_partitions.append(TopicPartition(UUIDS[topic_id], partitions, unknown))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return ShareGroupTargetAssignmentMemberValue(topic_partitions, unknown_2), pos + 1
+                message = ShareGroupTargetAssignmentMemberValue(topic_partitions, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ShareGroupTargetAssignmentMemberValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_tag, refuse
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -53,30 +53,18 @@ class ShareGroupTargetAssignmentMetadataValue(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            assignment_timestamp, = _read_q(data, pos)
-                            pos += 8
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return ShareGroupTargetAssignmentMetadataValue(
-                        assignment_epoch, assignment_timestamp, unknown,
-                    )
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        assignment_timestamp, = _read_q(data, pos + 2)
+                        pos += 10
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return ShareGroupTargetAssignmentMetadataValue(
+                    assignment_epoch, assignment_timestamp, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -95,30 +83,18 @@ class ShareGroupTargetAssignmentMetadataValue(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            assignment_timestamp, = _read_q(data, pos)
-                            pos += 8
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return ShareGroupTargetAssignmentMetadataValue(
-                        assignment_epoch, assignment_timestamp, unknown,
-                    ), pos
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        assignment_timestamp, = _read_q(data, pos + 2)
+                        pos += 10
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return ShareGroupTargetAssignmentMetadataValue(
+                    assignment_epoch, assignment_timestamp, unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,9 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_tag_count, long_rounds, long_tag, read_unknown_tags, refuse,
-)
+from kraft_wire.protocol.fast_read import long_count, read_unknown_tags, refuse, skip_long_size
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -23,6 +22,7 @@ _write_i = struct.Struct(">i").pack
 _write_iiiqqq = struct.Struct(">iiiqqq").pack
 _write_iiiqqqB = struct.Struct(">iiiqqqB").pack
 _write_qqbhB = struct.Struct(">qqbhB").pack
+_read_rows_q_q_b_h = row_reader("q q b h")
 
 
 class StateBatch(Structure, gc=False):
@@ -91,23 +91,27 @@ class ShareSnapshotValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareSnapshotValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> ShareSnapshotValue:
         start = pos
         try:
             if version == 0:
                 (
                     snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp,
-                    write_timestamp, size,
+                    write_timestamp, state_batches_size,
                 ) = _read_iiiqqqB(data, pos)
                 pos += 37
                 state_batches: list[StateBatch]
                 state_batches = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
+                if state_batches_size != 1:
+                    if not 0 < state_batches_size < 128:
+                        state_batches_size, pos = long_count(data, pos, state_batches_size)
+                    if state_batches_size > 4:
+                        columns, state_batches_size, pos = _read_rows_q_q_b_h(data, pos, state_batches_size)
+                        state_batches = list(map(StateBatch, *columns))
+                    while state_batches_size > 1:
+                        state_batches_size -= 1
                         first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
                             data, pos,
                         )
@@ -119,41 +123,40 @@ class ShareSnapshotValue(Message, gc=False):
                         state_batches.append(StateBatch(
                             first_offset, last_offset, delivery_state, delivery_count, unknown,
                         ))
-                tags = data[pos]
+                tags_2 = data[pos]
                 pos += 1
                 delivery_complete_count: int
                 delivery_complete_count = -1
                 unknown_2: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            delivery_complete_count, = _read_i(data, pos)
-                            pos += 4
-                        elif tag < 1:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_2 = tuple(others)
-                if pos <= len(data):
-                    return ShareSnapshotValue(
-                        snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count,
-                        create_timestamp, write_timestamp, state_batches, unknown_2,
-                    ), pos
+                if tags_2:
+                    if tags_2 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        delivery_complete_count, = _read_i(data, pos + 2)
+                        pos += 6
+                        tags_2 -= 1
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
+                message = ShareSnapshotValue(
+                    snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count,
+                    create_timestamp, write_timestamp, state_batches, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareSnapshotValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, refuse
+from kraft_wire.protocol.fast_read import UUIDS, refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
@@ -44,15 +44,15 @@ class ShareUpdateKey(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> ShareUpdateKey:
         try:
             if version == 0:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                group_id_size, = _read_h(data, 0)
+                if group_id_size >= 0:
+                    end = 2 + group_id_size
                     group_id = data[2:end].decode()
                     pos = end
                 else:
                     refuse()
                 topic_id, partition = _read_16si(data, pos)
-                return ShareUpdateKey(group_id, as_uuid(Uuid, topic_id), partition)
+                return ShareUpdateKey(group_id, UUIDS[topic_id], partition)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -62,15 +62,15 @@ class ShareUpdateKey(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size, = _read_h(data, pos)
+                if group_id_size >= 0:
+                    end = pos + 2 + group_id_size
                     group_id = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 topic_id, partition = _read_16si(data, pos)
-                return ShareUpdateKey(group_id, as_uuid(Uuid, topic_id), partition), pos + 20
+                return ShareUpdateKey(group_id, UUIDS[topic_id], partition), pos + 20
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

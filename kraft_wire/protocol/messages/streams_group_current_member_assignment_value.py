@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_tag_count, long_array, long_rounds, long_string, long_tag,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse, skip_long_size,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -21,6 +21,7 @@ _read_iibB = struct.Struct(">iibB").unpack_from
 _write_iib = struct.Struct(">iib").pack
 _write_iibB = struct.Struct(">iibB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -97,39 +98,39 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupCurrentMemberAssignmentValue:
         start = pos
         try:
             if version == 0:
-                member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
+                member_epoch, previous_member_epoch, state, active_tasks_size = _read_iibB(data, pos)
                 pos += 10
                 active_tasks: list[TaskIds]
                 active_tasks = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id = data[pos + 1:end].decode()
-                            pos = end
+                if active_tasks_size != 1:
+                    if not 0 < active_tasks_size < 128:
+                        active_tasks_size, pos = long_count(data, pos, active_tasks_size)
+                    while active_tasks_size > 1:
+                        active_tasks_size -= 1
+                        subtopology_id_size = data[pos]
+                        if subtopology_id_size < 128:
+                            subtopology_id, partitions_size = _read_string_B[subtopology_id_size](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size + 1
                         else:
-                            subtopology_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id, partitions_size,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                         partitions: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size == 1:
                             partitions = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size < SHORT:
+                            partitions = _read_array_i[partitions_size](data, pos)
+                            pos += 4 * partitions_size - 4
                         else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
+                            partitions, pos = long_array(data, pos, partitions_size, "i")
                         tags = data[pos]
                         pos += 1
                         assignment_epochs: tuple[int, ...] | None
@@ -137,391 +138,362 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         unknown: UnknownTags = ()
                         if tags:
                             if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size == 0:
+                                    assignment_epochs = None
                                 else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
-                                    pos = end
-                            if others:
-                                unknown = tuple(others)
-                        active_tasks.append(TaskIds(subtopology_id, partitions, assignment_epochs, unknown))
-                size = data[pos]
+                                    if assignment_epochs_size == 1:
+                                        assignment_epochs = ()
+                                    elif 0 < assignment_epochs_size < SHORT:
+                                        assignment_epochs = _read_array_i[assignment_epochs_size](data, pos)
+                                        pos += 4 * assignment_epochs_size - 4
+                                    else:
+                                        assignment_epochs, pos = long_array(
+                                            data, pos, assignment_epochs_size, "i",
+                                        )
+                                tags -= 1
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                        active_tasks.append(TaskIds(
+                            subtopology_id.decode(), partitions, assignment_epochs, unknown,
+                        ))
+                standby_tasks_size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds]
                 standby_tasks = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if standby_tasks_size != 1:
+                    if not 0 < standby_tasks_size < 128:
+                        standby_tasks_size, pos = long_count(data, pos, standby_tasks_size)
+                    while standby_tasks_size > 1:
+                        standby_tasks_size -= 1
+                        subtopology_id_size_2 = data[pos]
+                        if subtopology_id_size_2 < 128:
+                            subtopology_id_2, partitions_size_2 = _read_string_B[subtopology_id_size_2](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_2 + 1
                         else:
-                            subtopology_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_2, "B")
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos)
+                            pos += 4 * partitions_size_2 - 4
                         else:
-                            partitions_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos, partitions_size_2, "i")
+                        tags_2 = data[pos]
                         pos += 1
                         assignment_epochs_2: tuple[int, ...] | None
                         assignment_epochs_2 = ()
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_2: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs_2 = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs_2 = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs_2 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs_2, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                        if tags_2:
+                            if tags_2 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size_2 = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size_2 == 0:
+                                    assignment_epochs_2 = None
                                 else:
-                                    if others_2 is None:
-                                        others_2 = []
-                                    end = pos + size
-                                    others_2.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_2:
-                                unknown_2 = tuple(others_2)
+                                    if assignment_epochs_size_2 == 1:
+                                        assignment_epochs_2 = ()
+                                    elif 0 < assignment_epochs_size_2 < SHORT:
+                                        assignment_epochs_2 = _read_array_i[assignment_epochs_size_2](
+                                            data, pos,
+                                        )
+                                        pos += 4 * assignment_epochs_size_2 - 4
+                                    else:
+                                        assignment_epochs_2, pos = long_array(
+                                            data, pos, assignment_epochs_size_2, "i",
+                                        )
+                                tags_2 -= 1
+                            if tags_2:
+                                unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
                         standby_tasks.append(TaskIds(
-                            subtopology_id_2, partitions_2, assignment_epochs_2, unknown_2,
+                            subtopology_id_2.decode(), partitions_2, assignment_epochs_2, unknown_2,
                         ))
-                size = data[pos]
+                warmup_tasks_size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
                 warmup_tasks = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_3 = data[pos + 1:end].decode()
-                            pos = end
+                if warmup_tasks_size != 1:
+                    if not 0 < warmup_tasks_size < 128:
+                        warmup_tasks_size, pos = long_count(data, pos, warmup_tasks_size)
+                    while warmup_tasks_size > 1:
+                        warmup_tasks_size -= 1
+                        subtopology_id_size_3 = data[pos]
+                        if subtopology_id_size_3 < 128:
+                            subtopology_id_3, partitions_size_3 = _read_string_B[subtopology_id_size_3](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_3 + 1
                         else:
-                            subtopology_id_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_3, partitions_size_3,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_3, "B")
                         partitions_3: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_3 == 1:
                             partitions_3 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_3 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_3 < SHORT:
+                            partitions_3 = _read_array_i[partitions_size_3](data, pos)
+                            pos += 4 * partitions_size_3 - 4
                         else:
-                            partitions_3, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_3, pos = long_array(data, pos, partitions_size_3, "i")
+                        tags_3 = data[pos]
                         pos += 1
                         assignment_epochs_3: tuple[int, ...] | None
                         assignment_epochs_3 = ()
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_3: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs_3 = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs_3 = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs_3 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs_3, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                        if tags_3:
+                            if tags_3 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size_3 = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size_3 == 0:
+                                    assignment_epochs_3 = None
                                 else:
-                                    if others_3 is None:
-                                        others_3 = []
-                                    end = pos + size
-                                    others_3.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_3:
-                                unknown_3 = tuple(others_3)
+                                    if assignment_epochs_size_3 == 1:
+                                        assignment_epochs_3 = ()
+                                    elif 0 < assignment_epochs_size_3 < SHORT:
+                                        assignment_epochs_3 = _read_array_i[assignment_epochs_size_3](
+                                            data, pos,
+                                        )
+                                        pos += 4 * assignment_epochs_size_3 - 4
+                                    else:
+                                        assignment_epochs_3, pos = long_array(
+                                            data, pos, assignment_epochs_size_3, "i",
+                                        )
+                                tags_3 -= 1
+                            if tags_3:
+                                unknown_3, pos = read_unknown_tags(data, pos, tags_3, 1)
                         warmup_tasks.append(TaskIds(
-                            subtopology_id_3, partitions_3, assignment_epochs_3, unknown_3,
+                            subtopology_id_3.decode(), partitions_3, assignment_epochs_3, unknown_3,
                         ))
-                size = data[pos]
+                active_tasks_pending_revocation_size = data[pos]
                 pos += 1
                 active_tasks_pending_revocation: list[TaskIds]
                 active_tasks_pending_revocation = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_4 = data[pos + 1:end].decode()
-                            pos = end
+                if active_tasks_pending_revocation_size != 1:
+                    if not 0 < active_tasks_pending_revocation_size < 128:
+                        active_tasks_pending_revocation_size, pos = long_count(
+                            data, pos, active_tasks_pending_revocation_size,
+                        )
+                    while active_tasks_pending_revocation_size > 1:
+                        active_tasks_pending_revocation_size -= 1
+                        subtopology_id_size_4 = data[pos]
+                        if subtopology_id_size_4 < 128:
+                            subtopology_id_4, partitions_size_4 = _read_string_B[subtopology_id_size_4](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_4 + 1
                         else:
-                            subtopology_id_4, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_4, partitions_size_4,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_4, "B")
                         partitions_4: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_4 == 1:
                             partitions_4 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_4 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_4 < SHORT:
+                            partitions_4 = _read_array_i[partitions_size_4](data, pos)
+                            pos += 4 * partitions_size_4 - 4
                         else:
-                            partitions_4, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_4, pos = long_array(data, pos, partitions_size_4, "i")
+                        tags_4 = data[pos]
                         pos += 1
                         assignment_epochs_4: tuple[int, ...] | None
                         assignment_epochs_4 = ()
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_4: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs_4 = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs_4 = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs_4 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs_4, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                        if tags_4:
+                            if tags_4 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size_4 = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size_4 == 0:
+                                    assignment_epochs_4 = None
                                 else:
-                                    if others_4 is None:
-                                        others_4 = []
-                                    end = pos + size
-                                    others_4.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_4:
-                                unknown_4 = tuple(others_4)
+                                    if assignment_epochs_size_4 == 1:
+                                        assignment_epochs_4 = ()
+                                    elif 0 < assignment_epochs_size_4 < SHORT:
+                                        assignment_epochs_4 = _read_array_i[assignment_epochs_size_4](
+                                            data, pos,
+                                        )
+                                        pos += 4 * assignment_epochs_size_4 - 4
+                                    else:
+                                        assignment_epochs_4, pos = long_array(
+                                            data, pos, assignment_epochs_size_4, "i",
+                                        )
+                                tags_4 -= 1
+                            if tags_4:
+                                unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
                         active_tasks_pending_revocation.append(TaskIds(
-                            subtopology_id_4, partitions_4, assignment_epochs_4, unknown_4,
+                            subtopology_id_4.decode(), partitions_4, assignment_epochs_4, unknown_4,
                         ))
-                size = data[pos]
+                standby_tasks_pending_revocation_size = data[pos]
                 pos += 1
                 standby_tasks_pending_revocation: list[TaskIds]
                 standby_tasks_pending_revocation = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_5 = data[pos + 1:end].decode()
-                            pos = end
+                if standby_tasks_pending_revocation_size != 1:
+                    if not 0 < standby_tasks_pending_revocation_size < 128:
+                        standby_tasks_pending_revocation_size, pos = long_count(
+                            data, pos, standby_tasks_pending_revocation_size,
+                        )
+                    while standby_tasks_pending_revocation_size > 1:
+                        standby_tasks_pending_revocation_size -= 1
+                        subtopology_id_size_5 = data[pos]
+                        if subtopology_id_size_5 < 128:
+                            subtopology_id_5, partitions_size_5 = _read_string_B[subtopology_id_size_5](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_5 + 1
                         else:
-                            subtopology_id_5, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_5, partitions_size_5,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_5, "B")
                         partitions_5: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_5 == 1:
                             partitions_5 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_5 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_5 < SHORT:
+                            partitions_5 = _read_array_i[partitions_size_5](data, pos)
+                            pos += 4 * partitions_size_5 - 4
                         else:
-                            partitions_5, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_5, pos = long_array(data, pos, partitions_size_5, "i")
+                        tags_5 = data[pos]
                         pos += 1
                         assignment_epochs_5: tuple[int, ...] | None
                         assignment_epochs_5 = ()
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_5: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs_5 = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs_5 = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs_5 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs_5, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                        if tags_5:
+                            if tags_5 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size_5 = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size_5 == 0:
+                                    assignment_epochs_5 = None
                                 else:
-                                    if others_5 is None:
-                                        others_5 = []
-                                    end = pos + size
-                                    others_5.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_5:
-                                unknown_5 = tuple(others_5)
+                                    if assignment_epochs_size_5 == 1:
+                                        assignment_epochs_5 = ()
+                                    elif 0 < assignment_epochs_size_5 < SHORT:
+                                        assignment_epochs_5 = _read_array_i[assignment_epochs_size_5](
+                                            data, pos,
+                                        )
+                                        pos += 4 * assignment_epochs_size_5 - 4
+                                    else:
+                                        assignment_epochs_5, pos = long_array(
+                                            data, pos, assignment_epochs_size_5, "i",
+                                        )
+                                tags_5 -= 1
+                            if tags_5:
+                                unknown_5, pos = read_unknown_tags(data, pos, tags_5, 1)
                         standby_tasks_pending_revocation.append(TaskIds(
-                            subtopology_id_5, partitions_5, assignment_epochs_5, unknown_5,
+                            subtopology_id_5.decode(), partitions_5, assignment_epochs_5, unknown_5,
                         ))
-                size = data[pos]
+                warmup_tasks_pending_revocation_size = data[pos]
                 pos += 1
                 warmup_tasks_pending_revocation: list[TaskIds]
                 warmup_tasks_pending_revocation = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_6 = data[pos + 1:end].decode()
-                            pos = end
+                if warmup_tasks_pending_revocation_size != 1:
+                    if not 0 < warmup_tasks_pending_revocation_size < 128:
+                        warmup_tasks_pending_revocation_size, pos = long_count(
+                            data, pos, warmup_tasks_pending_revocation_size,
+                        )
+                    while warmup_tasks_pending_revocation_size > 1:
+                        warmup_tasks_pending_revocation_size -= 1
+                        subtopology_id_size_6 = data[pos]
+                        if subtopology_id_size_6 < 128:
+                            subtopology_id_6, partitions_size_6 = _read_string_B[subtopology_id_size_6](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_6 + 1
                         else:
-                            subtopology_id_6, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_6, partitions_size_6,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_6, "B")
                         partitions_6: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_6 == 1:
                             partitions_6 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_6 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_6 < SHORT:
+                            partitions_6 = _read_array_i[partitions_size_6](data, pos)
+                            pos += 4 * partitions_size_6 - 4
                         else:
-                            partitions_6, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_6, pos = long_array(data, pos, partitions_size_6, "i")
+                        tags_6 = data[pos]
                         pos += 1
                         assignment_epochs_6: tuple[int, ...] | None
                         assignment_epochs_6 = ()
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_6: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    size = data[pos]
-                                    pos += 1
-                                    if size == 0:
-                                        assignment_epochs_6 = None
-                                    else:
-                                        if size == 1:
-                                            assignment_epochs_6 = ()
-                                            pos += 0
-                                        elif 0 < size < SHORT:
-                                            assignment_epochs_6 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            assignment_epochs_6, pos = long_array(data, pos, size, "i")
-                                elif tag < 1:
-                                    refuse()
+                        if tags_6:
+                            if tags_6 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                assignment_epochs_size_6 = data[pos + 2]
+                                pos += 3
+                                if assignment_epochs_size_6 == 0:
+                                    assignment_epochs_6 = None
                                 else:
-                                    if others_6 is None:
-                                        others_6 = []
-                                    end = pos + size
-                                    others_6.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_6:
-                                unknown_6 = tuple(others_6)
+                                    if assignment_epochs_size_6 == 1:
+                                        assignment_epochs_6 = ()
+                                    elif 0 < assignment_epochs_size_6 < SHORT:
+                                        assignment_epochs_6 = _read_array_i[assignment_epochs_size_6](
+                                            data, pos,
+                                        )
+                                        pos += 4 * assignment_epochs_size_6 - 4
+                                    else:
+                                        assignment_epochs_6, pos = long_array(
+                                            data, pos, assignment_epochs_size_6, "i",
+                                        )
+                                tags_6 -= 1
+                            if tags_6:
+                                unknown_6, pos = read_unknown_tags(data, pos, tags_6, 1)
                         warmup_tasks_pending_revocation.append(TaskIds(
-                            subtopology_id_6, partitions_6, assignment_epochs_6, unknown_6,
+                            subtopology_id_6.decode(), partitions_6, assignment_epochs_6, unknown_6,
                         ))
-                tags = data[pos]
+                tags_7 = data[pos]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                     pos -= 1
-                return StreamsGroupCurrentMemberAssignmentValue(
+                message = StreamsGroupCurrentMemberAssignmentValue(
                     member_epoch, previous_member_epoch, state, active_tasks, standby_tasks, warmup_tasks,
                     active_tasks_pending_revocation, standby_tasks_pending_revocation,
                     warmup_tasks_pending_revocation, unknown_7,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -48,13 +48,13 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> StreamsGroupDescribeRequest:
         try:
             if version == 1:
-                size = data[0]
+                group_ids_size = data[0]
                 pos = 1
                 group_ids: tuple[str, ...]
-                if size == 1:
+                if group_ids_size == 1:
                     group_ids = ()
                 else:
-                    group_ids, pos = read_compact_strings(data, pos, size)
+                    group_ids, pos = read_compact_strings(data, pos, group_ids_size)
                 include_authorized_operations, include_topology_description, tags = _read_ttB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -64,17 +64,17 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                     group_ids, include_authorized_operations, include_topology_description, unknown,
                 )
             if version == 0:
-                size = data[0]
+                group_ids_size_2 = data[0]
                 pos = 1
                 group_ids_2: tuple[str, ...]
-                if size == 1:
+                if group_ids_size_2 == 1:
                     group_ids_2 = ()
                 else:
-                    group_ids_2, pos = read_compact_strings(data, pos, size)
-                include_authorized_operations_2, tags = _read_tB(data, pos)
+                    group_ids_2, pos = read_compact_strings(data, pos, group_ids_size_2)
+                include_authorized_operations_2, tags_2 = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags_2)
                     pos -= 2
                 return StreamsGroupDescribeRequest(
                     group_ids_2, include_authorized_operations_2, False, unknown_2,
@@ -88,13 +88,13 @@ class StreamsGroupDescribeRequest(Message, gc=False):
         start = pos
         try:
             if version == 1:
-                size = data[pos]
+                group_ids_size = data[pos]
                 pos += 1
                 group_ids: tuple[str, ...]
-                if size == 1:
+                if group_ids_size == 1:
                     group_ids = ()
                 else:
-                    group_ids, pos = read_compact_strings(data, pos, size)
+                    group_ids, pos = read_compact_strings(data, pos, group_ids_size)
                 include_authorized_operations, include_topology_description, tags = _read_ttB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -104,17 +104,17 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                     group_ids, include_authorized_operations, include_topology_description, unknown,
                 ), pos + 3
             if version == 0:
-                size = data[pos]
+                group_ids_size_2 = data[pos]
                 pos += 1
                 group_ids_2: tuple[str, ...]
-                if size == 1:
+                if group_ids_size_2 == 1:
                     group_ids_2 = ()
                 else:
-                    group_ids_2, pos = read_compact_strings(data, pos, size)
-                include_authorized_operations_2, tags = _read_tB(data, pos)
+                    group_ids_2, pos = read_compact_strings(data, pos, group_ids_size_2)
+                include_authorized_operations_2, tags_2 = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags_2)
                     pos -= 2
                 return StreamsGroupDescribeRequest(
                     group_ids_2, include_authorized_operations_2, False, unknown_2,

@@ -9,8 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings,
-    read_unknown_tags, refuse,
+    SHORT, array_readers, long_array, long_count, long_string, nullable_string_readers, read_compact_strings,
+    read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
@@ -22,13 +22,9 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_read_HB = struct.Struct(">HB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
-_read_iqB = struct.Struct(">iqB").unpack_from
 _write_tB = struct.Struct(">?B").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
@@ -46,6 +42,14 @@ _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iqB = struct.Struct(">iqB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_string_bB = string_readers("bB")
+_read_string_iB = string_readers("iB")
+_read_string_ihB = string_readers("ihB")
+_read_string_iiB = string_readers("iiB")
+_read_string_iqB = string_readers("iqB")
 _write_array_i = array_writers("i")
 
 
@@ -431,1525 +435,1575 @@ class StreamsGroupDescribeResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupDescribeResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, size = _read_iB(data, pos)
+                throttle_time_ms, groups_size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
                 groups = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code, size = _read_hB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 3
+                if groups_size != 1:
+                    if not 0 < groups_size < 128:
+                        groups_size, pos = long_count(data, pos, groups_size)
+                    while groups_size > 1:
+                        groups_size -= 1
+                        error_code, error_message_size = _read_hB(data, pos)
+                        if error_message_size < 128:
+                            error_message, group_id_size = _read_nullable_string_B[error_message_size](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size or 1) + 3
                         else:
-                            error_message, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                error_message, group_id_size,
+                            ), pos = long_string(data, pos + 3, error_message_size, "B")
+                        if group_id_size < 128:
+                            group_id, group_state_size = _read_string_B[group_id_size](data, pos)
+                            pos += group_id_size
                         else:
-                            group_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state = data[pos + 1:end].decode()
-                            pos = end
+                            (group_id, group_state_size), pos = long_string(data, pos, group_id_size, "B")
+                        if group_state_size < 128:
+                            group_state, group_epoch, assignment_epoch, topology_size = _read_string_iiB[group_state_size](
+                                data, pos,
+                            )
+                            pos += group_state_size + 8
                         else:
-                            group_state, pos = long_string(data, pos + 1, size)
-                        group_epoch, assignment_epoch, size = _read_iiB(data, pos)
-                        pos += 9
+                            (
+                                group_state, group_epoch, assignment_epoch, topology_size,
+                            ), pos = long_string(data, pos, group_state_size, "iiB")
                         topology: Topology | None
-                        if size > 127:
+                        if topology_size > 127:
                             topology = None
                         else:
-                            epoch, size = _read_iB(data, pos)
+                            epoch, subtopologies_size = _read_iB(data, pos)
                             pos += 5
                             subtopologies: list[Subtopology] | None
-                            if size == 0:
+                            if subtopologies_size == 0:
                                 subtopologies = None
                             else:
                                 subtopologies = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id = data[pos + 1:end].decode()
-                                            pos = end
+                                if subtopologies_size != 1:
+                                    if not 0 < subtopologies_size < 128:
+                                        subtopologies_size, pos = long_count(data, pos, subtopologies_size)
+                                    while subtopologies_size > 1:
+                                        subtopologies_size -= 1
+                                        subtopology_id_size = data[pos]
+                                        if subtopology_id_size < 128:
+                                            subtopology_id, source_topics_size = _read_string_B[subtopology_id_size](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size + 1
                                         else:
-                                            subtopology_id, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        pos += 1
+                                            (
+                                                subtopology_id, source_topics_size,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                                         source_topics: tuple[str, ...]
-                                        if size == 1:
+                                        if source_topics_size == 1:
                                             source_topics = ()
                                         else:
-                                            source_topics, pos = read_compact_strings(data, pos, size)
-                                        size = data[pos]
+                                            source_topics, pos = read_compact_strings(
+                                                data, pos, source_topics_size,
+                                            )
+                                        repartition_sink_topics_size = data[pos]
                                         pos += 1
                                         repartition_sink_topics: tuple[str, ...]
-                                        if size == 1:
+                                        if repartition_sink_topics_size == 1:
                                             repartition_sink_topics = ()
                                         else:
                                             repartition_sink_topics, pos = read_compact_strings(
-                                                data, pos, size,
+                                                data, pos, repartition_sink_topics_size,
                                             )
-                                        size = data[pos]
+                                        state_changelog_topics_size = data[pos]
                                         pos += 1
                                         state_changelog_topics: list[TopicInfo]
                                         state_changelog_topics = []
-                                        if size != 1:
-                                            if 0 < size < 128:
-                                                rounds = ROUNDS[size]
-                                            else:
-                                                rounds, pos = long_rounds(data, pos, size)
-                                            for _ in rounds:
-                                                size = data[pos]
-                                                if 0 < size < 128:
-                                                    end = pos + size
-                                                    name = data[pos + 1:end].decode()
-                                                    pos = end
+                                        if state_changelog_topics_size != 1:
+                                            if not 0 < state_changelog_topics_size < 128:
+                                                state_changelog_topics_size, pos = long_count(
+                                                    data, pos, state_changelog_topics_size,
+                                                )
+                                            while state_changelog_topics_size > 1:
+                                                state_changelog_topics_size -= 1
+                                                name_size = data[pos]
+                                                if name_size < 128:
+                                                    (
+                                                        name, partitions, replication_factor,
+                                                        topic_configs_size,
+                                                    ) = _read_string_ihB[name_size](data, pos + 1)
+                                                    pos += name_size + 7
                                                 else:
-                                                    name, pos = long_string(data, pos + 1, size)
-                                                partitions, replication_factor, size = _read_ihB(data, pos)
-                                                pos += 7
+                                                    (
+                                                        name, partitions, replication_factor,
+                                                        topic_configs_size,
+                                                    ), pos = long_string(data, pos + 1, name_size, "ihB")
                                                 topic_configs: list[KeyValue]
                                                 topic_configs = []
-                                                if size != 1:
-                                                    if 0 < size < 128:
-                                                        rounds = ROUNDS[size]
-                                                    else:
-                                                        rounds, pos = long_rounds(data, pos, size)
-                                                    for _ in rounds:
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            key = data[pos + 1:end].decode()
-                                                            pos = end
+                                                if topic_configs_size != 1:
+                                                    if not 0 < topic_configs_size < 128:
+                                                        topic_configs_size, pos = long_count(
+                                                            data, pos, topic_configs_size,
+                                                        )
+                                                    while topic_configs_size > 1:
+                                                        topic_configs_size -= 1
+                                                        key_size = data[pos]
+                                                        if key_size < 128:
+                                                            key, value_size = _read_string_B[key_size](
+                                                                data, pos + 1,
+                                                            )
+                                                            pos += key_size + 1
                                                         else:
-                                                            key, pos = long_string(data, pos + 1, size)
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            value = data[pos + 1:end].decode()
-                                                            pos = end
+                                                            (
+                                                                key, value_size,
+                                                            ), pos = long_string(data, pos + 1, key_size, "B")
+                                                        if value_size < 128:
+                                                            value, tags = _read_string_B[value_size](
+                                                                data, pos,
+                                                            )
+                                                            pos += value_size
                                                         else:
-                                                            value, pos = long_string(data, pos + 1, size)
-                                                        tags = data[pos]
+                                                            (
+                                                                value, tags,
+                                                            ), pos = long_string(data, pos, value_size, "B")
                                                         unknown: UnknownTags = ()
                                                         if tags:
-                                                            unknown, pos = read_unknown_tags(
-                                                                data, pos + 1, tags,
-                                                            )
-                                                            pos -= 1
-                                                        pos += 1
-                                                        topic_configs.append(KeyValue(key, value, unknown))
-                                                tags = data[pos]
+                                                            unknown, pos = read_unknown_tags(data, pos, tags)
+                                                        topic_configs.append(KeyValue(
+                                                            key.decode(), value.decode(), unknown,
+                                                        ))
+                                                tags_2 = data[pos]
                                                 unknown_2: UnknownTags = ()
-                                                if tags:
-                                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                                if tags_2:
+                                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                                     pos -= 1
                                                 pos += 1
                                                 state_changelog_topics.append(TopicInfo(
-                                                    name, partitions, replication_factor, topic_configs,
-                                                    unknown_2,
+                                                    name.decode(), partitions, replication_factor,
+                                                    topic_configs, unknown_2,
                                                 ))
-                                        size = data[pos]
+                                        repartition_source_topics_size = data[pos]
                                         pos += 1
                                         repartition_source_topics: list[TopicInfo]
                                         repartition_source_topics = []
-                                        if size != 1:
-                                            if 0 < size < 128:
-                                                rounds = ROUNDS[size]
-                                            else:
-                                                rounds, pos = long_rounds(data, pos, size)
-                                            for _ in rounds:
-                                                size = data[pos]
-                                                if 0 < size < 128:
-                                                    end = pos + size
-                                                    name_2 = data[pos + 1:end].decode()
-                                                    pos = end
-                                                else:
-                                                    name_2, pos = long_string(data, pos + 1, size)
-                                                partitions_2, replication_factor_2, size = _read_ihB(
-                                                    data, pos,
+                                        if repartition_source_topics_size != 1:
+                                            if not 0 < repartition_source_topics_size < 128:
+                                                repartition_source_topics_size, pos = long_count(
+                                                    data, pos, repartition_source_topics_size,
                                                 )
-                                                pos += 7
+                                            while repartition_source_topics_size > 1:
+                                                repartition_source_topics_size -= 1
+                                                name_size_2 = data[pos]
+                                                if name_size_2 < 128:
+                                                    (
+                                                        name_2, partitions_2, replication_factor_2,
+                                                        topic_configs_size_2,
+                                                    ) = _read_string_ihB[name_size_2](data, pos + 1)
+                                                    pos += name_size_2 + 7
+                                                else:
+                                                    (
+                                                        name_2, partitions_2, replication_factor_2,
+                                                        topic_configs_size_2,
+                                                    ), pos = long_string(data, pos + 1, name_size_2, "ihB")
                                                 topic_configs_2: list[KeyValue]
                                                 topic_configs_2 = []
-                                                if size != 1:
-                                                    if 0 < size < 128:
-                                                        rounds = ROUNDS[size]
-                                                    else:
-                                                        rounds, pos = long_rounds(data, pos, size)
-                                                    for _ in rounds:
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            key_2 = data[pos + 1:end].decode()
-                                                            pos = end
-                                                        else:
-                                                            key_2, pos = long_string(data, pos + 1, size)
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            value_2 = data[pos + 1:end].decode()
-                                                            pos = end
-                                                        else:
-                                                            value_2, pos = long_string(data, pos + 1, size)
-                                                        tags = data[pos]
-                                                        unknown_3: UnknownTags = ()
-                                                        if tags:
-                                                            unknown_3, pos = read_unknown_tags(
-                                                                data, pos + 1, tags,
+                                                if topic_configs_size_2 != 1:
+                                                    if not 0 < topic_configs_size_2 < 128:
+                                                        topic_configs_size_2, pos = long_count(
+                                                            data, pos, topic_configs_size_2,
+                                                        )
+                                                    while topic_configs_size_2 > 1:
+                                                        topic_configs_size_2 -= 1
+                                                        key_size_2 = data[pos]
+                                                        if key_size_2 < 128:
+                                                            key_2, value_size_2 = _read_string_B[key_size_2](
+                                                                data, pos + 1,
                                                             )
-                                                            pos -= 1
-                                                        pos += 1
+                                                            pos += key_size_2 + 1
+                                                        else:
+                                                            (
+                                                                key_2, value_size_2,
+                                                            ), pos = long_string(data, pos + 1, key_size_2, "B")
+                                                        if value_size_2 < 128:
+                                                            value_2, tags_3 = _read_string_B[value_size_2](
+                                                                data, pos,
+                                                            )
+                                                            pos += value_size_2
+                                                        else:
+                                                            (
+                                                                value_2, tags_3,
+                                                            ), pos = long_string(data, pos, value_size_2, "B")
+                                                        unknown_3: UnknownTags = ()
+                                                        if tags_3:
+                                                            unknown_3, pos = read_unknown_tags(
+                                                                data, pos, tags_3,
+                                                            )
                                                         topic_configs_2.append(KeyValue(
-                                                            key_2, value_2, unknown_3,
+                                                            key_2.decode(), value_2.decode(), unknown_3,
                                                         ))
-                                                tags = data[pos]
+                                                tags_4 = data[pos]
                                                 unknown_4: UnknownTags = ()
-                                                if tags:
-                                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                                if tags_4:
+                                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                                     pos -= 1
                                                 pos += 1
                                                 repartition_source_topics.append(TopicInfo(
-                                                    name_2, partitions_2, replication_factor_2,
+                                                    name_2.decode(), partitions_2, replication_factor_2,
                                                     topic_configs_2, unknown_4,
                                                 ))
-                                        tags = data[pos]
+                                        tags_5 = data[pos]
                                         unknown_5: UnknownTags = ()
-                                        if tags:
-                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                                             pos -= 1
                                         pos += 1
                                         subtopologies.append(Subtopology(
-                                            subtopology_id, source_topics, repartition_sink_topics,
+                                            subtopology_id.decode(), source_topics, repartition_sink_topics,
                                             state_changelog_topics, repartition_source_topics, unknown_5,
                                         ))
-                            tags = data[pos]
+                            tags_6 = data[pos]
                             unknown_6: UnknownTags = ()
-                            if tags:
-                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_6:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                 pos -= 1
                             pos += 1
                             topology = Topology(epoch, subtopologies, unknown_6)
-                        size = data[pos]
+                        members_size = data[pos]
                         pos += 1
                         members: list[Member]
                         members = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    member_id = data[pos + 1:end].decode()
-                                    pos = end
+                        if members_size != 1:
+                            if not 0 < members_size < 128:
+                                members_size, pos = long_count(data, pos, members_size)
+                            while members_size > 1:
+                                members_size -= 1
+                                member_id_size = data[pos]
+                                if member_id_size < 128:
+                                    member_id, member_epoch, instance_id_size = _read_string_iB[member_id_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += member_id_size + 5
                                 else:
-                                    member_id, pos = long_string(data, pos + 1, size)
-                                member_epoch, size = _read_iB(data, pos)
-                                instance_id: str | None
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    instance_id = data[pos + 5:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    instance_id = None
-                                    pos += 5
+                                    (
+                                        member_id, member_epoch, instance_id_size,
+                                    ), pos = long_string(data, pos + 1, member_id_size, "iB")
+                                if instance_id_size < 128:
+                                    instance_id, rack_id_size = _read_nullable_string_B[instance_id_size](
+                                        data, pos,
+                                    )
+                                    pos += (instance_id_size or 1)
                                 else:
-                                    instance_id, pos = long_string(data, pos + 5, size)
-                                size = data[pos]
-                                rack_id: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    rack_id = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    rack_id = None
-                                    pos += 1
+                                    (
+                                        instance_id, rack_id_size,
+                                    ), pos = long_string(data, pos, instance_id_size, "B")
+                                if rack_id_size < 128:
+                                    rack_id, client_id_size = _read_nullable_string_B[rack_id_size](data, pos)
+                                    pos += (rack_id_size or 1)
                                 else:
-                                    rack_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_id = data[pos + 1:end].decode()
-                                    pos = end
+                                    (rack_id, client_id_size), pos = long_string(data, pos, rack_id_size, "B")
+                                if client_id_size < 128:
+                                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                                    pos += client_id_size
                                 else:
-                                    client_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        client_id, client_host_size,
+                                    ), pos = long_string(data, pos, client_id_size, "B")
+                                if client_host_size < 128:
+                                    client_host, topology_epoch, process_id_size = _read_string_iB[client_host_size](
+                                        data, pos,
+                                    )
+                                    pos += client_host_size + 4
                                 else:
-                                    client_host, pos = long_string(data, pos + 1, size)
-                                topology_epoch, size = _read_iB(data, pos)
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    process_id = data[pos + 5:end].decode()
-                                    pos = end
+                                    (
+                                        client_host, topology_epoch, process_id_size,
+                                    ), pos = long_string(data, pos, client_host_size, "iB")
+                                if process_id_size < 128:
+                                    process_id, user_endpoint_size = _read_string_B[process_id_size](
+                                        data, pos,
+                                    )
+                                    pos += process_id_size
                                 else:
-                                    process_id, pos = long_string(data, pos + 5, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        process_id, user_endpoint_size,
+                                    ), pos = long_string(data, pos, process_id_size, "B")
                                 user_endpoint: Endpoint | None
-                                if size > 127:
+                                if user_endpoint_size > 127:
                                     user_endpoint = None
                                 else:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        host = data[pos + 1:end].decode()
-                                        pos = end
+                                    host_size = data[pos]
+                                    if host_size < 128:
+                                        host, port, tags_7 = _read_string_HB[host_size](data, pos + 1)
+                                        pos += host_size + 3
                                     else:
-                                        host, pos = long_string(data, pos + 1, size)
-                                    port, tags = _read_HB(data, pos)
+                                        (
+                                            host, port, tags_7,
+                                        ), pos = long_string(data, pos + 1, host_size, "HB")
                                     unknown_7: UnknownTags = ()
-                                    if tags:
-                                        unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
-                                        pos -= 3
-                                    pos += 3
-                                    user_endpoint = Endpoint(host, port, unknown_7)
-                                size = data[pos]
+                                    if tags_7:
+                                        unknown_7, pos = read_unknown_tags(data, pos, tags_7)
+                                    user_endpoint = Endpoint(host.decode(), port, unknown_7)
+                                client_tags_size = data[pos]
                                 pos += 1
                                 client_tags: list[KeyValue]
                                 client_tags = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key_3 = data[pos + 1:end].decode()
-                                            pos = end
+                                if client_tags_size != 1:
+                                    if not 0 < client_tags_size < 128:
+                                        client_tags_size, pos = long_count(data, pos, client_tags_size)
+                                    while client_tags_size > 1:
+                                        client_tags_size -= 1
+                                        key_size_3 = data[pos]
+                                        if key_size_3 < 128:
+                                            key_3, value_size_3 = _read_string_B[key_size_3](data, pos + 1)
+                                            pos += key_size_3 + 1
                                         else:
-                                            key_3, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_3 = data[pos + 1:end].decode()
-                                            pos = end
+                                            (
+                                                key_3, value_size_3,
+                                            ), pos = long_string(data, pos + 1, key_size_3, "B")
+                                        if value_size_3 < 128:
+                                            value_3, tags_8 = _read_string_B[value_size_3](data, pos)
+                                            pos += value_size_3
                                         else:
-                                            value_3, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
+                                            (value_3, tags_8), pos = long_string(data, pos, value_size_3, "B")
                                         unknown_8: UnknownTags = ()
-                                        if tags:
-                                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        client_tags.append(KeyValue(key_3, value_3, unknown_8))
-                                size = data[pos]
+                                        if tags_8:
+                                            unknown_8, pos = read_unknown_tags(data, pos, tags_8)
+                                        client_tags.append(KeyValue(
+                                            key_3.decode(), value_3.decode(), unknown_8,
+                                        ))
+                                task_offsets_size = data[pos]
                                 pos += 1
                                 task_offsets: list[TaskOffset]
                                 task_offsets = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_2 = data[pos + 1:end].decode()
-                                            pos = end
+                                if task_offsets_size != 1:
+                                    if not 0 < task_offsets_size < 128:
+                                        task_offsets_size, pos = long_count(data, pos, task_offsets_size)
+                                    while task_offsets_size > 1:
+                                        task_offsets_size -= 1
+                                        subtopology_id_size_2 = data[pos]
+                                        if subtopology_id_size_2 < 128:
+                                            subtopology_id_2, partition, offset, tags_9 = _read_string_iqB[subtopology_id_size_2](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_2 + 13
                                         else:
-                                            subtopology_id_2, pos = long_string(data, pos + 1, size)
-                                        partition, offset, tags = _read_iqB(data, pos)
+                                            (
+                                                subtopology_id_2, partition, offset, tags_9,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_2, "iqB")
                                         unknown_9: UnknownTags = ()
-                                        if tags:
-                                            unknown_9, pos = read_unknown_tags(data, pos + 13, tags)
-                                            pos -= 13
-                                        pos += 13
+                                        if tags_9:
+                                            unknown_9, pos = read_unknown_tags(data, pos, tags_9)
                                         task_offsets.append(TaskOffset(
-                                            subtopology_id_2, partition, offset, unknown_9,
+                                            subtopology_id_2.decode(), partition, offset, unknown_9,
                                         ))
-                                size = data[pos]
+                                task_end_offsets_size = data[pos]
                                 pos += 1
                                 task_end_offsets: list[TaskOffset]
                                 task_end_offsets = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_3 = data[pos + 1:end].decode()
-                                            pos = end
+                                if task_end_offsets_size != 1:
+                                    if not 0 < task_end_offsets_size < 128:
+                                        task_end_offsets_size, pos = long_count(
+                                            data, pos, task_end_offsets_size,
+                                        )
+                                    while task_end_offsets_size > 1:
+                                        task_end_offsets_size -= 1
+                                        subtopology_id_size_3 = data[pos]
+                                        if subtopology_id_size_3 < 128:
+                                            subtopology_id_3, partition_2, offset_2, tags_10 = _read_string_iqB[subtopology_id_size_3](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_3 + 13
                                         else:
-                                            subtopology_id_3, pos = long_string(data, pos + 1, size)
-                                        partition_2, offset_2, tags = _read_iqB(data, pos)
+                                            (
+                                                subtopology_id_3, partition_2, offset_2, tags_10,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_3, "iqB")
                                         unknown_10: UnknownTags = ()
-                                        if tags:
-                                            unknown_10, pos = read_unknown_tags(data, pos + 13, tags)
-                                            pos -= 13
-                                        pos += 13
+                                        if tags_10:
+                                            unknown_10, pos = read_unknown_tags(data, pos, tags_10)
                                         task_end_offsets.append(TaskOffset(
-                                            subtopology_id_3, partition_2, offset_2, unknown_10,
+                                            subtopology_id_3.decode(), partition_2, offset_2, unknown_10,
                                         ))
-                                size = data[pos]
+                                active_tasks_size = data[pos]
                                 pos += 1
                                 active_tasks: list[TaskIds]
                                 active_tasks = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_4 = data[pos + 1:end].decode()
-                                            pos = end
+                                if active_tasks_size != 1:
+                                    if not 0 < active_tasks_size < 128:
+                                        active_tasks_size, pos = long_count(data, pos, active_tasks_size)
+                                    while active_tasks_size > 1:
+                                        active_tasks_size -= 1
+                                        subtopology_id_size_4 = data[pos]
+                                        if subtopology_id_size_4 < 128:
+                                            subtopology_id_4, partitions_size = _read_string_B[subtopology_id_size_4](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_4 + 1
                                         else:
-                                            subtopology_id_4, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_4, partitions_size,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_4, "B")
                                         partitions_3: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size == 1:
                                             partitions_3 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_3 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size < SHORT:
+                                            partitions_3 = _read_array_i[partitions_size](data, pos)
+                                            pos += 4 * partitions_size - 4
                                         else:
-                                            partitions_3, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_3, pos = long_array(data, pos, partitions_size, "i")
+                                        tags_11 = data[pos]
                                         unknown_11: UnknownTags = ()
-                                        if tags:
-                                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_11:
+                                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags_11)
                                             pos -= 1
                                         pos += 1
                                         active_tasks.append(TaskIds(
-                                            subtopology_id_4, partitions_3, unknown_11,
+                                            subtopology_id_4.decode(), partitions_3, unknown_11,
                                         ))
-                                size = data[pos]
+                                standby_tasks_size = data[pos]
                                 pos += 1
                                 standby_tasks: list[TaskIds]
                                 standby_tasks = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_5 = data[pos + 1:end].decode()
-                                            pos = end
+                                if standby_tasks_size != 1:
+                                    if not 0 < standby_tasks_size < 128:
+                                        standby_tasks_size, pos = long_count(data, pos, standby_tasks_size)
+                                    while standby_tasks_size > 1:
+                                        standby_tasks_size -= 1
+                                        subtopology_id_size_5 = data[pos]
+                                        if subtopology_id_size_5 < 128:
+                                            subtopology_id_5, partitions_size_2 = _read_string_B[subtopology_id_size_5](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_5 + 1
                                         else:
-                                            subtopology_id_5, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_5, partitions_size_2,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_5, "B")
                                         partitions_4: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_2 == 1:
                                             partitions_4 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_4 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_2 < SHORT:
+                                            partitions_4 = _read_array_i[partitions_size_2](data, pos)
+                                            pos += 4 * partitions_size_2 - 4
                                         else:
-                                            partitions_4, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_4, pos = long_array(data, pos, partitions_size_2, "i")
+                                        tags_12 = data[pos]
                                         unknown_12: UnknownTags = ()
-                                        if tags:
-                                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_12:
+                                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags_12)
                                             pos -= 1
                                         pos += 1
                                         standby_tasks.append(TaskIds(
-                                            subtopology_id_5, partitions_4, unknown_12,
+                                            subtopology_id_5.decode(), partitions_4, unknown_12,
                                         ))
-                                size = data[pos]
+                                warmup_tasks_size = data[pos]
                                 pos += 1
                                 warmup_tasks: list[TaskIds]
                                 warmup_tasks = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_6 = data[pos + 1:end].decode()
-                                            pos = end
+                                if warmup_tasks_size != 1:
+                                    if not 0 < warmup_tasks_size < 128:
+                                        warmup_tasks_size, pos = long_count(data, pos, warmup_tasks_size)
+                                    while warmup_tasks_size > 1:
+                                        warmup_tasks_size -= 1
+                                        subtopology_id_size_6 = data[pos]
+                                        if subtopology_id_size_6 < 128:
+                                            subtopology_id_6, partitions_size_3 = _read_string_B[subtopology_id_size_6](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_6 + 1
                                         else:
-                                            subtopology_id_6, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_6, partitions_size_3,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_6, "B")
                                         partitions_5: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_3 == 1:
                                             partitions_5 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_5 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_3 < SHORT:
+                                            partitions_5 = _read_array_i[partitions_size_3](data, pos)
+                                            pos += 4 * partitions_size_3 - 4
                                         else:
-                                            partitions_5, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_5, pos = long_array(data, pos, partitions_size_3, "i")
+                                        tags_13 = data[pos]
                                         unknown_13: UnknownTags = ()
-                                        if tags:
-                                            unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_13:
+                                            unknown_13, pos = read_unknown_tags(data, pos + 1, tags_13)
                                             pos -= 1
                                         pos += 1
                                         warmup_tasks.append(TaskIds(
-                                            subtopology_id_6, partitions_5, unknown_13,
+                                            subtopology_id_6.decode(), partitions_5, unknown_13,
                                         ))
-                                tags = data[pos]
+                                tags_14 = data[pos]
                                 unknown_14: UnknownTags = ()
-                                if tags:
-                                    unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_14:
+                                    unknown_14, pos = read_unknown_tags(data, pos + 1, tags_14)
                                     pos -= 1
                                 assignment = Assignment(active_tasks, standby_tasks, warmup_tasks, unknown_14)
-                                size = data[pos + 1]
+                                active_tasks_size_2 = data[pos + 1]
                                 pos += 2
                                 active_tasks_2: list[TaskIds]
                                 active_tasks_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_7 = data[pos + 1:end].decode()
-                                            pos = end
+                                if active_tasks_size_2 != 1:
+                                    if not 0 < active_tasks_size_2 < 128:
+                                        active_tasks_size_2, pos = long_count(data, pos, active_tasks_size_2)
+                                    while active_tasks_size_2 > 1:
+                                        active_tasks_size_2 -= 1
+                                        subtopology_id_size_7 = data[pos]
+                                        if subtopology_id_size_7 < 128:
+                                            subtopology_id_7, partitions_size_4 = _read_string_B[subtopology_id_size_7](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_7 + 1
                                         else:
-                                            subtopology_id_7, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_7, partitions_size_4,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_7, "B")
                                         partitions_6: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_4 == 1:
                                             partitions_6 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_6 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_4 < SHORT:
+                                            partitions_6 = _read_array_i[partitions_size_4](data, pos)
+                                            pos += 4 * partitions_size_4 - 4
                                         else:
-                                            partitions_6, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_6, pos = long_array(data, pos, partitions_size_4, "i")
+                                        tags_15 = data[pos]
                                         unknown_15: UnknownTags = ()
-                                        if tags:
-                                            unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_15:
+                                            unknown_15, pos = read_unknown_tags(data, pos + 1, tags_15)
                                             pos -= 1
                                         pos += 1
                                         active_tasks_2.append(TaskIds(
-                                            subtopology_id_7, partitions_6, unknown_15,
+                                            subtopology_id_7.decode(), partitions_6, unknown_15,
                                         ))
-                                size = data[pos]
+                                standby_tasks_size_2 = data[pos]
                                 pos += 1
                                 standby_tasks_2: list[TaskIds]
                                 standby_tasks_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_8 = data[pos + 1:end].decode()
-                                            pos = end
+                                if standby_tasks_size_2 != 1:
+                                    if not 0 < standby_tasks_size_2 < 128:
+                                        standby_tasks_size_2, pos = long_count(
+                                            data, pos, standby_tasks_size_2,
+                                        )
+                                    while standby_tasks_size_2 > 1:
+                                        standby_tasks_size_2 -= 1
+                                        subtopology_id_size_8 = data[pos]
+                                        if subtopology_id_size_8 < 128:
+                                            subtopology_id_8, partitions_size_5 = _read_string_B[subtopology_id_size_8](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_8 + 1
                                         else:
-                                            subtopology_id_8, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_8, partitions_size_5,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_8, "B")
                                         partitions_7: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_5 == 1:
                                             partitions_7 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_7 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_5 < SHORT:
+                                            partitions_7 = _read_array_i[partitions_size_5](data, pos)
+                                            pos += 4 * partitions_size_5 - 4
                                         else:
-                                            partitions_7, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_7, pos = long_array(data, pos, partitions_size_5, "i")
+                                        tags_16 = data[pos]
                                         unknown_16: UnknownTags = ()
-                                        if tags:
-                                            unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_16:
+                                            unknown_16, pos = read_unknown_tags(data, pos + 1, tags_16)
                                             pos -= 1
                                         pos += 1
                                         standby_tasks_2.append(TaskIds(
-                                            subtopology_id_8, partitions_7, unknown_16,
+                                            subtopology_id_8.decode(), partitions_7, unknown_16,
                                         ))
-                                size = data[pos]
+                                warmup_tasks_size_2 = data[pos]
                                 pos += 1
                                 warmup_tasks_2: list[TaskIds]
                                 warmup_tasks_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_9 = data[pos + 1:end].decode()
-                                            pos = end
+                                if warmup_tasks_size_2 != 1:
+                                    if not 0 < warmup_tasks_size_2 < 128:
+                                        warmup_tasks_size_2, pos = long_count(data, pos, warmup_tasks_size_2)
+                                    while warmup_tasks_size_2 > 1:
+                                        warmup_tasks_size_2 -= 1
+                                        subtopology_id_size_9 = data[pos]
+                                        if subtopology_id_size_9 < 128:
+                                            subtopology_id_9, partitions_size_6 = _read_string_B[subtopology_id_size_9](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_9 + 1
                                         else:
-                                            subtopology_id_9, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_9, partitions_size_6,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_9, "B")
                                         partitions_8: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_6 == 1:
                                             partitions_8 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_8 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_6 < SHORT:
+                                            partitions_8 = _read_array_i[partitions_size_6](data, pos)
+                                            pos += 4 * partitions_size_6 - 4
                                         else:
-                                            partitions_8, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_8, pos = long_array(data, pos, partitions_size_6, "i")
+                                        tags_17 = data[pos]
                                         unknown_17: UnknownTags = ()
-                                        if tags:
-                                            unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_17:
+                                            unknown_17, pos = read_unknown_tags(data, pos + 1, tags_17)
                                             pos -= 1
                                         pos += 1
                                         warmup_tasks_2.append(TaskIds(
-                                            subtopology_id_9, partitions_8, unknown_17,
+                                            subtopology_id_9.decode(), partitions_8, unknown_17,
                                         ))
-                                tags = data[pos]
+                                tags_18 = data[pos]
                                 unknown_18: UnknownTags = ()
-                                if tags:
-                                    unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_18:
+                                    unknown_18, pos = read_unknown_tags(data, pos + 1, tags_18)
                                     pos -= 1
                                 target_assignment = Assignment(
                                     active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18,
                                 )
-                                is_classic, tags = _read_tB(data, pos + 1)
+                                is_classic, tags_19 = _read_tB(data, pos + 1)
                                 unknown_19: UnknownTags = ()
-                                if tags:
-                                    unknown_19, pos = read_unknown_tags(data, pos + 3, tags)
+                                if tags_19:
+                                    unknown_19, pos = read_unknown_tags(data, pos + 3, tags_19)
                                     pos -= 3
                                 pos += 3
                                 members.append(Member(
-                                    member_id, member_epoch, instance_id, rack_id, client_id, client_host,
-                                    topology_epoch, process_id, user_endpoint, client_tags, task_offsets,
-                                    task_end_offsets, assignment, target_assignment, is_classic, unknown_19,
+                                    member_id.decode(), member_epoch,
+                                    instance_id.decode() if instance_id_size else None,
+                                    rack_id.decode() if rack_id_size else None, client_id.decode(),
+                                    client_host.decode(), topology_epoch, process_id.decode(), user_endpoint,
+                                    client_tags, task_offsets, task_end_offsets, assignment,
+                                    target_assignment, is_classic, unknown_19,
                                 ))
-                        authorized_operations, size = _read_iB(data, pos)
+                        authorized_operations, topology_description_size = _read_iB(data, pos)
                         pos += 5
                         topology_description: TopologyDescription | None
-                        if size > 127:
+                        if topology_description_size > 127:
                             topology_description = None
                         else:
-                            size = data[pos]
+                            subtopologies_size_2 = data[pos]
                             pos += 1
                             subtopologies_2: list[TopologyDescriptionSubtopology]
                             subtopologies_2 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        subtopology_id_10 = data[pos + 1:end].decode()
-                                        pos = end
+                            if subtopologies_size_2 != 1:
+                                if not 0 < subtopologies_size_2 < 128:
+                                    subtopologies_size_2, pos = long_count(data, pos, subtopologies_size_2)
+                                while subtopologies_size_2 > 1:
+                                    subtopologies_size_2 -= 1
+                                    subtopology_id_size_10 = data[pos]
+                                    if subtopology_id_size_10 < 128:
+                                        subtopology_id_10, nodes_size = _read_string_B[subtopology_id_size_10](
+                                            data, pos + 1,
+                                        )
+                                        pos += subtopology_id_size_10 + 1
                                     else:
-                                        subtopology_id_10, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    pos += 1
+                                        (
+                                            subtopology_id_10, nodes_size,
+                                        ), pos = long_string(data, pos + 1, subtopology_id_size_10, "B")
                                     nodes: list[TopologyDescriptionNode]
                                     nodes = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                name_3 = data[pos + 1:end].decode()
-                                                pos = end
+                                    if nodes_size != 1:
+                                        if not 0 < nodes_size < 128:
+                                            nodes_size, pos = long_count(data, pos, nodes_size)
+                                        while nodes_size > 1:
+                                            nodes_size -= 1
+                                            name_size_3 = data[pos]
+                                            if name_size_3 < 128:
+                                                name_3, node_type, source_topics_size_2 = _read_string_bB[name_size_3](
+                                                    data, pos + 1,
+                                                )
+                                                pos += name_size_3 + 2
                                             else:
-                                                name_3, pos = long_string(data, pos + 1, size)
-                                            node_type, size = _read_bB(data, pos)
-                                            pos += 2
+                                                (
+                                                    name_3, node_type, source_topics_size_2,
+                                                ), pos = long_string(data, pos + 1, name_size_3, "bB")
                                             source_topics_2: tuple[str, ...]
-                                            if size == 1:
+                                            if source_topics_size_2 == 1:
                                                 source_topics_2 = ()
                                             else:
-                                                source_topics_2, pos = read_compact_strings(data, pos, size)
-                                            size = data[pos]
-                                            sink_topic: str | None
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                sink_topic = data[pos + 1:end].decode()
-                                                pos = end
-                                            elif size == 0:
-                                                sink_topic = None
-                                                pos += 1
+                                                source_topics_2, pos = read_compact_strings(
+                                                    data, pos, source_topics_size_2,
+                                                )
+                                            sink_topic_size = data[pos]
+                                            if sink_topic_size < 128:
+                                                sink_topic, stores_size = _read_nullable_string_B[sink_topic_size](
+                                                    data, pos + 1,
+                                                )
+                                                pos += (sink_topic_size or 1) + 1
                                             else:
-                                                sink_topic, pos = long_string(data, pos + 1, size)
-                                            size = data[pos]
-                                            pos += 1
+                                                (
+                                                    sink_topic, stores_size,
+                                                ), pos = long_string(data, pos + 1, sink_topic_size, "B")
                                             stores: tuple[str, ...]
-                                            if size == 1:
+                                            if stores_size == 1:
                                                 stores = ()
                                             else:
-                                                stores, pos = read_compact_strings(data, pos, size)
-                                            size = data[pos]
+                                                stores, pos = read_compact_strings(data, pos, stores_size)
+                                            successors_size = data[pos]
                                             pos += 1
                                             successors: tuple[str, ...]
-                                            if size == 1:
+                                            if successors_size == 1:
                                                 successors = ()
                                             else:
-                                                successors, pos = read_compact_strings(data, pos, size)
-                                            tags = data[pos]
+                                                successors, pos = read_compact_strings(
+                                                    data, pos, successors_size,
+                                                )
+                                            tags_20 = data[pos]
                                             unknown_20: UnknownTags = ()
-                                            if tags:
-                                                unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
+                                            if tags_20:
+                                                unknown_20, pos = read_unknown_tags(data, pos + 1, tags_20)
                                                 pos -= 1
                                             pos += 1
                                             nodes.append(TopologyDescriptionNode(
-                                                name_3, node_type, source_topics_2, sink_topic, stores,
+                                                name_3.decode(), node_type, source_topics_2,
+                                                sink_topic.decode() if sink_topic_size else None, stores,
                                                 successors, unknown_20,
                                             ))
-                                    tags = data[pos]
+                                    tags_21 = data[pos]
                                     unknown_21: UnknownTags = ()
-                                    if tags:
-                                        unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_21:
+                                        unknown_21, pos = read_unknown_tags(data, pos + 1, tags_21)
                                         pos -= 1
                                     pos += 1
                                     subtopologies_2.append(TopologyDescriptionSubtopology(
-                                        subtopology_id_10, nodes, unknown_21,
+                                        subtopology_id_10.decode(), nodes, unknown_21,
                                     ))
-                            size = data[pos]
+                            global_stores_size = data[pos]
                             pos += 1
                             global_stores: list[TopologyDescriptionGlobalStore]
                             global_stores = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_4 = data[pos + 1:end].decode()
-                                        pos = end
+                            if global_stores_size != 1:
+                                if not 0 < global_stores_size < 128:
+                                    global_stores_size, pos = long_count(data, pos, global_stores_size)
+                                while global_stores_size > 1:
+                                    global_stores_size -= 1
+                                    name_size_4 = data[pos]
+                                    if name_size_4 < 128:
+                                        name_4, node_type_2, source_topics_size_3 = _read_string_bB[name_size_4](
+                                            data, pos + 1,
+                                        )
+                                        pos += name_size_4 + 2
                                     else:
-                                        name_4, pos = long_string(data, pos + 1, size)
-                                    node_type_2, size = _read_bB(data, pos)
-                                    pos += 2
+                                        (
+                                            name_4, node_type_2, source_topics_size_3,
+                                        ), pos = long_string(data, pos + 1, name_size_4, "bB")
                                     source_topics_3: tuple[str, ...]
-                                    if size == 1:
+                                    if source_topics_size_3 == 1:
                                         source_topics_3 = ()
                                     else:
-                                        source_topics_3, pos = read_compact_strings(data, pos, size)
-                                    size = data[pos]
-                                    sink_topic_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        sink_topic_2 = data[pos + 1:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        sink_topic_2 = None
-                                        pos += 1
+                                        source_topics_3, pos = read_compact_strings(
+                                            data, pos, source_topics_size_3,
+                                        )
+                                    sink_topic_size_2 = data[pos]
+                                    if sink_topic_size_2 < 128:
+                                        sink_topic_2, stores_size_2 = _read_nullable_string_B[sink_topic_size_2](
+                                            data, pos + 1,
+                                        )
+                                        pos += (sink_topic_size_2 or 1) + 1
                                     else:
-                                        sink_topic_2, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    pos += 1
+                                        (
+                                            sink_topic_2, stores_size_2,
+                                        ), pos = long_string(data, pos + 1, sink_topic_size_2, "B")
                                     stores_2: tuple[str, ...]
-                                    if size == 1:
+                                    if stores_size_2 == 1:
                                         stores_2 = ()
                                     else:
-                                        stores_2, pos = read_compact_strings(data, pos, size)
-                                    size = data[pos]
+                                        stores_2, pos = read_compact_strings(data, pos, stores_size_2)
+                                    successors_size_2 = data[pos]
                                     pos += 1
                                     successors_2: tuple[str, ...]
-                                    if size == 1:
+                                    if successors_size_2 == 1:
                                         successors_2 = ()
                                     else:
-                                        successors_2, pos = read_compact_strings(data, pos, size)
-                                    tags = data[pos]
+                                        successors_2, pos = read_compact_strings(data, pos, successors_size_2)
+                                    tags_22 = data[pos]
                                     unknown_22: UnknownTags = ()
-                                    if tags:
-                                        unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_22:
+                                        unknown_22, pos = read_unknown_tags(data, pos + 1, tags_22)
                                         pos -= 1
                                     source = TopologyDescriptionNode(
-                                        name_4, node_type_2, source_topics_3, sink_topic_2, stores_2,
+                                        name_4.decode(), node_type_2, source_topics_3,
+                                        sink_topic_2.decode() if sink_topic_size_2 else None, stores_2,
                                         successors_2, unknown_22,
                                     )
-                                    size = data[pos + 1]
-                                    if 0 < size < 128:
-                                        end = pos + 1 + size
-                                        name_5 = data[pos + 2:end].decode()
-                                        pos = end
+                                    name_size_5 = data[pos + 1]
+                                    if name_size_5 < 128:
+                                        name_5, node_type_3, source_topics_size_4 = _read_string_bB[name_size_5](
+                                            data, pos + 2,
+                                        )
+                                        pos += name_size_5 + 3
                                     else:
-                                        name_5, pos = long_string(data, pos + 2, size)
-                                    node_type_3, size = _read_bB(data, pos)
-                                    pos += 2
+                                        (
+                                            name_5, node_type_3, source_topics_size_4,
+                                        ), pos = long_string(data, pos + 2, name_size_5, "bB")
                                     source_topics_4: tuple[str, ...]
-                                    if size == 1:
+                                    if source_topics_size_4 == 1:
                                         source_topics_4 = ()
                                     else:
-                                        source_topics_4, pos = read_compact_strings(data, pos, size)
-                                    size = data[pos]
-                                    sink_topic_3: str | None
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        sink_topic_3 = data[pos + 1:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        sink_topic_3 = None
-                                        pos += 1
+                                        source_topics_4, pos = read_compact_strings(
+                                            data, pos, source_topics_size_4,
+                                        )
+                                    sink_topic_size_3 = data[pos]
+                                    if sink_topic_size_3 < 128:
+                                        sink_topic_3, stores_size_3 = _read_nullable_string_B[sink_topic_size_3](
+                                            data, pos + 1,
+                                        )
+                                        pos += (sink_topic_size_3 or 1) + 1
                                     else:
-                                        sink_topic_3, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    pos += 1
+                                        (
+                                            sink_topic_3, stores_size_3,
+                                        ), pos = long_string(data, pos + 1, sink_topic_size_3, "B")
                                     stores_3: tuple[str, ...]
-                                    if size == 1:
+                                    if stores_size_3 == 1:
                                         stores_3 = ()
                                     else:
-                                        stores_3, pos = read_compact_strings(data, pos, size)
-                                    size = data[pos]
+                                        stores_3, pos = read_compact_strings(data, pos, stores_size_3)
+                                    successors_size_3 = data[pos]
                                     pos += 1
                                     successors_3: tuple[str, ...]
-                                    if size == 1:
+                                    if successors_size_3 == 1:
                                         successors_3 = ()
                                     else:
-                                        successors_3, pos = read_compact_strings(data, pos, size)
-                                    tags = data[pos]
+                                        successors_3, pos = read_compact_strings(data, pos, successors_size_3)
+                                    tags_23 = data[pos]
                                     unknown_23: UnknownTags = ()
-                                    if tags:
-                                        unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_23:
+                                        unknown_23, pos = read_unknown_tags(data, pos + 1, tags_23)
                                         pos -= 1
                                     processor = TopologyDescriptionNode(
-                                        name_5, node_type_3, source_topics_4, sink_topic_3, stores_3,
+                                        name_5.decode(), node_type_3, source_topics_4,
+                                        sink_topic_3.decode() if sink_topic_size_3 else None, stores_3,
                                         successors_3, unknown_23,
                                     )
-                                    tags = data[pos + 1]
+                                    tags_24 = data[pos + 1]
                                     unknown_24: UnknownTags = ()
-                                    if tags:
-                                        unknown_24, pos = read_unknown_tags(data, pos + 2, tags)
+                                    if tags_24:
+                                        unknown_24, pos = read_unknown_tags(data, pos + 2, tags_24)
                                         pos -= 2
                                     pos += 2
                                     global_stores.append(TopologyDescriptionGlobalStore(
                                         source, processor, unknown_24,
                                     ))
-                            tags = data[pos]
+                            tags_25 = data[pos]
                             unknown_25: UnknownTags = ()
-                            if tags:
-                                unknown_25, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_25:
+                                unknown_25, pos = read_unknown_tags(data, pos + 1, tags_25)
                                 pos -= 1
                             pos += 1
                             topology_description = TopologyDescription(
                                 subtopologies_2, global_stores, unknown_25,
                             )
-                        topology_description_status, size = _read_bB(data, pos)
-                        assignor_name: str | None
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            assignor_name = data[pos + 2:end].decode()
-                            pos = end
-                        elif size == 0:
-                            assignor_name = None
-                            pos += 2
+                        topology_description_status, assignor_name_size = _read_bB(data, pos)
+                        if assignor_name_size < 128:
+                            assignor_name, tags_26 = _read_nullable_string_B[assignor_name_size](
+                                data, pos + 2,
+                            )
+                            pos += (assignor_name_size or 1) + 2
                         else:
-                            assignor_name, pos = long_string(data, pos + 2, size)
-                        tags = data[pos]
+                            (
+                                assignor_name, tags_26,
+                            ), pos = long_string(data, pos + 2, assignor_name_size, "B")
                         unknown_26: UnknownTags = ()
-                        if tags:
-                            unknown_26, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                        if tags_26:
+                            unknown_26, pos = read_unknown_tags(data, pos, tags_26)
                         groups.append(DescribedGroup(
-                            error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
-                            topology, members, authorized_operations, topology_description,
-                            topology_description_status, assignor_name, unknown_26,
+                            error_code, error_message.decode() if error_message_size else None,
+                            group_id.decode(), group_state.decode(), group_epoch, assignment_epoch, topology,
+                            members, authorized_operations, topology_description, topology_description_status,
+                            assignor_name.decode() if assignor_name_size else None, unknown_26,
                         ))
-                tags = data[pos]
+                tags_27 = data[pos]
                 unknown_27: UnknownTags = ()
-                if tags:
-                    unknown_27, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_27:
+                    unknown_27, pos = read_unknown_tags(data, pos + 1, tags_27)
                     pos -= 1
-                return StreamsGroupDescribeResponse(throttle_time_ms, groups, unknown_27), pos + 1
+                message = StreamsGroupDescribeResponse(throttle_time_ms, groups, unknown_27)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, size = _read_iB(data, pos)
+                throttle_time_ms_2, groups_size_2 = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribedGroup]
                 groups_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        error_code_2, size = _read_hB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message_2 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 3
+                if groups_size_2 != 1:
+                    if not 0 < groups_size_2 < 128:
+                        groups_size_2, pos = long_count(data, pos, groups_size_2)
+                    while groups_size_2 > 1:
+                        groups_size_2 -= 1
+                        error_code_2, error_message_size_2 = _read_hB(data, pos)
+                        if error_message_size_2 < 128:
+                            error_message_2, group_id_size_2 = _read_nullable_string_B[error_message_size_2](
+                                data, pos + 3,
+                            )
+                            pos += (error_message_size_2 or 1) + 3
                         else:
-                            error_message_2, pos = long_string(data, pos + 3, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                error_message_2, group_id_size_2,
+                            ), pos = long_string(data, pos + 3, error_message_size_2, "B")
+                        if group_id_size_2 < 128:
+                            group_id_2, group_state_size_2 = _read_string_B[group_id_size_2](data, pos)
+                            pos += group_id_size_2
                         else:
-                            group_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state_2 = data[pos + 1:end].decode()
-                            pos = end
+                            (
+                                group_id_2, group_state_size_2,
+                            ), pos = long_string(data, pos, group_id_size_2, "B")
+                        if group_state_size_2 < 128:
+                            group_state_2, group_epoch_2, assignment_epoch_2, topology_size_2 = _read_string_iiB[group_state_size_2](
+                                data, pos,
+                            )
+                            pos += group_state_size_2 + 8
                         else:
-                            group_state_2, pos = long_string(data, pos + 1, size)
-                        group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
-                        pos += 9
+                            (
+                                group_state_2, group_epoch_2, assignment_epoch_2, topology_size_2,
+                            ), pos = long_string(data, pos, group_state_size_2, "iiB")
                         topology_2: Topology | None
-                        if size > 127:
+                        if topology_size_2 > 127:
                             topology_2 = None
                         else:
-                            epoch_2, size = _read_iB(data, pos)
+                            epoch_2, subtopologies_size_3 = _read_iB(data, pos)
                             pos += 5
                             subtopologies_3: list[Subtopology] | None
-                            if size == 0:
+                            if subtopologies_size_3 == 0:
                                 subtopologies_3 = None
                             else:
                                 subtopologies_3 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_11 = data[pos + 1:end].decode()
-                                            pos = end
+                                if subtopologies_size_3 != 1:
+                                    if not 0 < subtopologies_size_3 < 128:
+                                        subtopologies_size_3, pos = long_count(
+                                            data, pos, subtopologies_size_3,
+                                        )
+                                    while subtopologies_size_3 > 1:
+                                        subtopologies_size_3 -= 1
+                                        subtopology_id_size_11 = data[pos]
+                                        if subtopology_id_size_11 < 128:
+                                            subtopology_id_11, source_topics_size_5 = _read_string_B[subtopology_id_size_11](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_11 + 1
                                         else:
-                                            subtopology_id_11, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        pos += 1
+                                            (
+                                                subtopology_id_11, source_topics_size_5,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_11, "B")
                                         source_topics_5: tuple[str, ...]
-                                        if size == 1:
+                                        if source_topics_size_5 == 1:
                                             source_topics_5 = ()
                                         else:
-                                            source_topics_5, pos = read_compact_strings(data, pos, size)
-                                        size = data[pos]
+                                            source_topics_5, pos = read_compact_strings(
+                                                data, pos, source_topics_size_5,
+                                            )
+                                        repartition_sink_topics_size_2 = data[pos]
                                         pos += 1
                                         repartition_sink_topics_2: tuple[str, ...]
-                                        if size == 1:
+                                        if repartition_sink_topics_size_2 == 1:
                                             repartition_sink_topics_2 = ()
                                         else:
                                             repartition_sink_topics_2, pos = read_compact_strings(
-                                                data, pos, size,
+                                                data, pos, repartition_sink_topics_size_2,
                                             )
-                                        size = data[pos]
+                                        state_changelog_topics_size_2 = data[pos]
                                         pos += 1
                                         state_changelog_topics_2: list[TopicInfo]
                                         state_changelog_topics_2 = []
-                                        if size != 1:
-                                            if 0 < size < 128:
-                                                rounds = ROUNDS[size]
-                                            else:
-                                                rounds, pos = long_rounds(data, pos, size)
-                                            for _ in rounds:
-                                                size = data[pos]
-                                                if 0 < size < 128:
-                                                    end = pos + size
-                                                    name_6 = data[pos + 1:end].decode()
-                                                    pos = end
-                                                else:
-                                                    name_6, pos = long_string(data, pos + 1, size)
-                                                partitions_9, replication_factor_3, size = _read_ihB(
-                                                    data, pos,
+                                        if state_changelog_topics_size_2 != 1:
+                                            if not 0 < state_changelog_topics_size_2 < 128:
+                                                state_changelog_topics_size_2, pos = long_count(
+                                                    data, pos, state_changelog_topics_size_2,
                                                 )
-                                                pos += 7
+                                            while state_changelog_topics_size_2 > 1:
+                                                state_changelog_topics_size_2 -= 1
+                                                name_size_6 = data[pos]
+                                                if name_size_6 < 128:
+                                                    (
+                                                        name_6, partitions_9, replication_factor_3,
+                                                        topic_configs_size_3,
+                                                    ) = _read_string_ihB[name_size_6](data, pos + 1)
+                                                    pos += name_size_6 + 7
+                                                else:
+                                                    (
+                                                        name_6, partitions_9, replication_factor_3,
+                                                        topic_configs_size_3,
+                                                    ), pos = long_string(data, pos + 1, name_size_6, "ihB")
                                                 topic_configs_3: list[KeyValue]
                                                 topic_configs_3 = []
-                                                if size != 1:
-                                                    if 0 < size < 128:
-                                                        rounds = ROUNDS[size]
-                                                    else:
-                                                        rounds, pos = long_rounds(data, pos, size)
-                                                    for _ in rounds:
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            key_4 = data[pos + 1:end].decode()
-                                                            pos = end
-                                                        else:
-                                                            key_4, pos = long_string(data, pos + 1, size)
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            value_4 = data[pos + 1:end].decode()
-                                                            pos = end
-                                                        else:
-                                                            value_4, pos = long_string(data, pos + 1, size)
-                                                        tags = data[pos]
-                                                        unknown_28: UnknownTags = ()
-                                                        if tags:
-                                                            unknown_28, pos = read_unknown_tags(
-                                                                data, pos + 1, tags,
+                                                if topic_configs_size_3 != 1:
+                                                    if not 0 < topic_configs_size_3 < 128:
+                                                        topic_configs_size_3, pos = long_count(
+                                                            data, pos, topic_configs_size_3,
+                                                        )
+                                                    while topic_configs_size_3 > 1:
+                                                        topic_configs_size_3 -= 1
+                                                        key_size_4 = data[pos]
+                                                        if key_size_4 < 128:
+                                                            key_4, value_size_4 = _read_string_B[key_size_4](
+                                                                data, pos + 1,
                                                             )
-                                                            pos -= 1
-                                                        pos += 1
+                                                            pos += key_size_4 + 1
+                                                        else:
+                                                            (
+                                                                key_4, value_size_4,
+                                                            ), pos = long_string(data, pos + 1, key_size_4, "B")
+                                                        if value_size_4 < 128:
+                                                            value_4, tags_28 = _read_string_B[value_size_4](
+                                                                data, pos,
+                                                            )
+                                                            pos += value_size_4
+                                                        else:
+                                                            (
+                                                                value_4, tags_28,
+                                                            ), pos = long_string(data, pos, value_size_4, "B")
+                                                        unknown_28: UnknownTags = ()
+                                                        if tags_28:
+                                                            unknown_28, pos = read_unknown_tags(
+                                                                data, pos, tags_28,
+                                                            )
                                                         topic_configs_3.append(KeyValue(
-                                                            key_4, value_4, unknown_28,
+                                                            key_4.decode(), value_4.decode(), unknown_28,
                                                         ))
-                                                tags = data[pos]
+                                                tags_29 = data[pos]
                                                 unknown_29: UnknownTags = ()
-                                                if tags:
-                                                    unknown_29, pos = read_unknown_tags(data, pos + 1, tags)
+                                                if tags_29:
+                                                    unknown_29, pos = read_unknown_tags(
+                                                        data, pos + 1, tags_29,
+                                                    )
                                                     pos -= 1
                                                 pos += 1
                                                 state_changelog_topics_2.append(TopicInfo(
-                                                    name_6, partitions_9, replication_factor_3,
+                                                    name_6.decode(), partitions_9, replication_factor_3,
                                                     topic_configs_3, unknown_29,
                                                 ))
-                                        size = data[pos]
+                                        repartition_source_topics_size_2 = data[pos]
                                         pos += 1
                                         repartition_source_topics_2: list[TopicInfo]
                                         repartition_source_topics_2 = []
-                                        if size != 1:
-                                            if 0 < size < 128:
-                                                rounds = ROUNDS[size]
-                                            else:
-                                                rounds, pos = long_rounds(data, pos, size)
-                                            for _ in rounds:
-                                                size = data[pos]
-                                                if 0 < size < 128:
-                                                    end = pos + size
-                                                    name_7 = data[pos + 1:end].decode()
-                                                    pos = end
-                                                else:
-                                                    name_7, pos = long_string(data, pos + 1, size)
-                                                partitions_10, replication_factor_4, size = _read_ihB(
-                                                    data, pos,
+                                        if repartition_source_topics_size_2 != 1:
+                                            if not 0 < repartition_source_topics_size_2 < 128:
+                                                repartition_source_topics_size_2, pos = long_count(
+                                                    data, pos, repartition_source_topics_size_2,
                                                 )
-                                                pos += 7
+                                            while repartition_source_topics_size_2 > 1:
+                                                repartition_source_topics_size_2 -= 1
+                                                name_size_7 = data[pos]
+                                                if name_size_7 < 128:
+                                                    (
+                                                        name_7, partitions_10, replication_factor_4,
+                                                        topic_configs_size_4,
+                                                    ) = _read_string_ihB[name_size_7](data, pos + 1)
+                                                    pos += name_size_7 + 7
+                                                else:
+                                                    (
+                                                        name_7, partitions_10, replication_factor_4,
+                                                        topic_configs_size_4,
+                                                    ), pos = long_string(data, pos + 1, name_size_7, "ihB")
                                                 topic_configs_4: list[KeyValue]
                                                 topic_configs_4 = []
-                                                if size != 1:
-                                                    if 0 < size < 128:
-                                                        rounds = ROUNDS[size]
-                                                    else:
-                                                        rounds, pos = long_rounds(data, pos, size)
-                                                    for _ in rounds:
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            key_5 = data[pos + 1:end].decode()
-                                                            pos = end
-                                                        else:
-                                                            key_5, pos = long_string(data, pos + 1, size)
-                                                        size = data[pos]
-                                                        if 0 < size < 128:
-                                                            end = pos + size
-                                                            value_5 = data[pos + 1:end].decode()
-                                                            pos = end
-                                                        else:
-                                                            value_5, pos = long_string(data, pos + 1, size)
-                                                        tags = data[pos]
-                                                        unknown_30: UnknownTags = ()
-                                                        if tags:
-                                                            unknown_30, pos = read_unknown_tags(
-                                                                data, pos + 1, tags,
+                                                if topic_configs_size_4 != 1:
+                                                    if not 0 < topic_configs_size_4 < 128:
+                                                        topic_configs_size_4, pos = long_count(
+                                                            data, pos, topic_configs_size_4,
+                                                        )
+                                                    while topic_configs_size_4 > 1:
+                                                        topic_configs_size_4 -= 1
+                                                        key_size_5 = data[pos]
+                                                        if key_size_5 < 128:
+                                                            key_5, value_size_5 = _read_string_B[key_size_5](
+                                                                data, pos + 1,
                                                             )
-                                                            pos -= 1
-                                                        pos += 1
+                                                            pos += key_size_5 + 1
+                                                        else:
+                                                            (
+                                                                key_5, value_size_5,
+                                                            ), pos = long_string(data, pos + 1, key_size_5, "B")
+                                                        if value_size_5 < 128:
+                                                            value_5, tags_30 = _read_string_B[value_size_5](
+                                                                data, pos,
+                                                            )
+                                                            pos += value_size_5
+                                                        else:
+                                                            (
+                                                                value_5, tags_30,
+                                                            ), pos = long_string(data, pos, value_size_5, "B")
+                                                        unknown_30: UnknownTags = ()
+                                                        if tags_30:
+                                                            unknown_30, pos = read_unknown_tags(
+                                                                data, pos, tags_30,
+                                                            )
                                                         topic_configs_4.append(KeyValue(
-                                                            key_5, value_5, unknown_30,
+                                                            key_5.decode(), value_5.decode(), unknown_30,
                                                         ))
-                                                tags = data[pos]
+                                                tags_31 = data[pos]
                                                 unknown_31: UnknownTags = ()
-                                                if tags:
-                                                    unknown_31, pos = read_unknown_tags(data, pos + 1, tags)
+                                                if tags_31:
+                                                    unknown_31, pos = read_unknown_tags(
+                                                        data, pos + 1, tags_31,
+                                                    )
                                                     pos -= 1
                                                 pos += 1
                                                 repartition_source_topics_2.append(TopicInfo(
-                                                    name_7, partitions_10, replication_factor_4,
+                                                    name_7.decode(), partitions_10, replication_factor_4,
                                                     topic_configs_4, unknown_31,
                                                 ))
-                                        tags = data[pos]
+                                        tags_32 = data[pos]
                                         unknown_32: UnknownTags = ()
-                                        if tags:
-                                            unknown_32, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_32:
+                                            unknown_32, pos = read_unknown_tags(data, pos + 1, tags_32)
                                             pos -= 1
                                         pos += 1
                                         subtopologies_3.append(Subtopology(
-                                            subtopology_id_11, source_topics_5, repartition_sink_topics_2,
-                                            state_changelog_topics_2, repartition_source_topics_2, unknown_32,
+                                            subtopology_id_11.decode(), source_topics_5,
+                                            repartition_sink_topics_2, state_changelog_topics_2,
+                                            repartition_source_topics_2, unknown_32,
                                         ))
-                            tags = data[pos]
+                            tags_33 = data[pos]
                             unknown_33: UnknownTags = ()
-                            if tags:
-                                unknown_33, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_33:
+                                unknown_33, pos = read_unknown_tags(data, pos + 1, tags_33)
                                 pos -= 1
                             pos += 1
                             topology_2 = Topology(epoch_2, subtopologies_3, unknown_33)
-                        size = data[pos]
+                        members_size_2 = data[pos]
                         pos += 1
                         members_2: list[Member]
                         members_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    member_id_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if members_size_2 != 1:
+                            if not 0 < members_size_2 < 128:
+                                members_size_2, pos = long_count(data, pos, members_size_2)
+                            while members_size_2 > 1:
+                                members_size_2 -= 1
+                                member_id_size_2 = data[pos]
+                                if member_id_size_2 < 128:
+                                    member_id_2, member_epoch_2, instance_id_size_2 = _read_string_iB[member_id_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += member_id_size_2 + 5
                                 else:
-                                    member_id_2, pos = long_string(data, pos + 1, size)
-                                member_epoch_2, size = _read_iB(data, pos)
-                                instance_id_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    instance_id_2 = data[pos + 5:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    instance_id_2 = None
-                                    pos += 5
+                                    (
+                                        member_id_2, member_epoch_2, instance_id_size_2,
+                                    ), pos = long_string(data, pos + 1, member_id_size_2, "iB")
+                                if instance_id_size_2 < 128:
+                                    instance_id_2, rack_id_size_2 = _read_nullable_string_B[instance_id_size_2](
+                                        data, pos,
+                                    )
+                                    pos += (instance_id_size_2 or 1)
                                 else:
-                                    instance_id_2, pos = long_string(data, pos + 5, size)
-                                size = data[pos]
-                                rack_id_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    rack_id_2 = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    rack_id_2 = None
-                                    pos += 1
+                                    (
+                                        instance_id_2, rack_id_size_2,
+                                    ), pos = long_string(data, pos, instance_id_size_2, "B")
+                                if rack_id_size_2 < 128:
+                                    rack_id_2, client_id_size_2 = _read_nullable_string_B[rack_id_size_2](
+                                        data, pos,
+                                    )
+                                    pos += (rack_id_size_2 or 1)
                                 else:
-                                    rack_id_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_id_2 = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        rack_id_2, client_id_size_2,
+                                    ), pos = long_string(data, pos, rack_id_size_2, "B")
+                                if client_id_size_2 < 128:
+                                    client_id_2, client_host_size_2 = _read_string_B[client_id_size_2](
+                                        data, pos,
+                                    )
+                                    pos += client_id_size_2
                                 else:
-                                    client_id_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    client_host_2 = data[pos + 1:end].decode()
-                                    pos = end
+                                    (
+                                        client_id_2, client_host_size_2,
+                                    ), pos = long_string(data, pos, client_id_size_2, "B")
+                                if client_host_size_2 < 128:
+                                    client_host_2, topology_epoch_2, process_id_size_2 = _read_string_iB[client_host_size_2](
+                                        data, pos,
+                                    )
+                                    pos += client_host_size_2 + 4
                                 else:
-                                    client_host_2, pos = long_string(data, pos + 1, size)
-                                topology_epoch_2, size = _read_iB(data, pos)
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    process_id_2 = data[pos + 5:end].decode()
-                                    pos = end
+                                    (
+                                        client_host_2, topology_epoch_2, process_id_size_2,
+                                    ), pos = long_string(data, pos, client_host_size_2, "iB")
+                                if process_id_size_2 < 128:
+                                    process_id_2, user_endpoint_size_2 = _read_string_B[process_id_size_2](
+                                        data, pos,
+                                    )
+                                    pos += process_id_size_2
                                 else:
-                                    process_id_2, pos = long_string(data, pos + 5, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        process_id_2, user_endpoint_size_2,
+                                    ), pos = long_string(data, pos, process_id_size_2, "B")
                                 user_endpoint_2: Endpoint | None
-                                if size > 127:
+                                if user_endpoint_size_2 > 127:
                                     user_endpoint_2 = None
                                 else:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        host_2 = data[pos + 1:end].decode()
-                                        pos = end
+                                    host_size_2 = data[pos]
+                                    if host_size_2 < 128:
+                                        host_2, port_2, tags_34 = _read_string_HB[host_size_2](data, pos + 1)
+                                        pos += host_size_2 + 3
                                     else:
-                                        host_2, pos = long_string(data, pos + 1, size)
-                                    port_2, tags = _read_HB(data, pos)
+                                        (
+                                            host_2, port_2, tags_34,
+                                        ), pos = long_string(data, pos + 1, host_size_2, "HB")
                                     unknown_34: UnknownTags = ()
-                                    if tags:
-                                        unknown_34, pos = read_unknown_tags(data, pos + 3, tags)
-                                        pos -= 3
-                                    pos += 3
-                                    user_endpoint_2 = Endpoint(host_2, port_2, unknown_34)
-                                size = data[pos]
+                                    if tags_34:
+                                        unknown_34, pos = read_unknown_tags(data, pos, tags_34)
+                                    user_endpoint_2 = Endpoint(host_2.decode(), port_2, unknown_34)
+                                client_tags_size_2 = data[pos]
                                 pos += 1
                                 client_tags_2: list[KeyValue]
                                 client_tags_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key_6 = data[pos + 1:end].decode()
-                                            pos = end
+                                if client_tags_size_2 != 1:
+                                    if not 0 < client_tags_size_2 < 128:
+                                        client_tags_size_2, pos = long_count(data, pos, client_tags_size_2)
+                                    while client_tags_size_2 > 1:
+                                        client_tags_size_2 -= 1
+                                        key_size_6 = data[pos]
+                                        if key_size_6 < 128:
+                                            key_6, value_size_6 = _read_string_B[key_size_6](data, pos + 1)
+                                            pos += key_size_6 + 1
                                         else:
-                                            key_6, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_6 = data[pos + 1:end].decode()
-                                            pos = end
+                                            (
+                                                key_6, value_size_6,
+                                            ), pos = long_string(data, pos + 1, key_size_6, "B")
+                                        if value_size_6 < 128:
+                                            value_6, tags_35 = _read_string_B[value_size_6](data, pos)
+                                            pos += value_size_6
                                         else:
-                                            value_6, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
+                                            (
+                                                value_6, tags_35,
+                                            ), pos = long_string(data, pos, value_size_6, "B")
                                         unknown_35: UnknownTags = ()
-                                        if tags:
-                                            unknown_35, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        client_tags_2.append(KeyValue(key_6, value_6, unknown_35))
-                                size = data[pos]
+                                        if tags_35:
+                                            unknown_35, pos = read_unknown_tags(data, pos, tags_35)
+                                        client_tags_2.append(KeyValue(
+                                            key_6.decode(), value_6.decode(), unknown_35,
+                                        ))
+                                task_offsets_size_2 = data[pos]
                                 pos += 1
                                 task_offsets_2: list[TaskOffset]
                                 task_offsets_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_12 = data[pos + 1:end].decode()
-                                            pos = end
+                                if task_offsets_size_2 != 1:
+                                    if not 0 < task_offsets_size_2 < 128:
+                                        task_offsets_size_2, pos = long_count(data, pos, task_offsets_size_2)
+                                    while task_offsets_size_2 > 1:
+                                        task_offsets_size_2 -= 1
+                                        subtopology_id_size_12 = data[pos]
+                                        if subtopology_id_size_12 < 128:
+                                            subtopology_id_12, partition_3, offset_3, tags_36 = _read_string_iqB[subtopology_id_size_12](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_12 + 13
                                         else:
-                                            subtopology_id_12, pos = long_string(data, pos + 1, size)
-                                        partition_3, offset_3, tags = _read_iqB(data, pos)
+                                            (
+                                                subtopology_id_12, partition_3, offset_3, tags_36,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_12, "iqB")
                                         unknown_36: UnknownTags = ()
-                                        if tags:
-                                            unknown_36, pos = read_unknown_tags(data, pos + 13, tags)
-                                            pos -= 13
-                                        pos += 13
+                                        if tags_36:
+                                            unknown_36, pos = read_unknown_tags(data, pos, tags_36)
                                         task_offsets_2.append(TaskOffset(
-                                            subtopology_id_12, partition_3, offset_3, unknown_36,
+                                            subtopology_id_12.decode(), partition_3, offset_3, unknown_36,
                                         ))
-                                size = data[pos]
+                                task_end_offsets_size_2 = data[pos]
                                 pos += 1
                                 task_end_offsets_2: list[TaskOffset]
                                 task_end_offsets_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_13 = data[pos + 1:end].decode()
-                                            pos = end
+                                if task_end_offsets_size_2 != 1:
+                                    if not 0 < task_end_offsets_size_2 < 128:
+                                        task_end_offsets_size_2, pos = long_count(
+                                            data, pos, task_end_offsets_size_2,
+                                        )
+                                    while task_end_offsets_size_2 > 1:
+                                        task_end_offsets_size_2 -= 1
+                                        subtopology_id_size_13 = data[pos]
+                                        if subtopology_id_size_13 < 128:
+                                            subtopology_id_13, partition_4, offset_4, tags_37 = _read_string_iqB[subtopology_id_size_13](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_13 + 13
                                         else:
-                                            subtopology_id_13, pos = long_string(data, pos + 1, size)
-                                        partition_4, offset_4, tags = _read_iqB(data, pos)
+                                            (
+                                                subtopology_id_13, partition_4, offset_4, tags_37,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_13, "iqB")
                                         unknown_37: UnknownTags = ()
-                                        if tags:
-                                            unknown_37, pos = read_unknown_tags(data, pos + 13, tags)
-                                            pos -= 13
-                                        pos += 13
+                                        if tags_37:
+                                            unknown_37, pos = read_unknown_tags(data, pos, tags_37)
                                         task_end_offsets_2.append(TaskOffset(
-                                            subtopology_id_13, partition_4, offset_4, unknown_37,
+                                            subtopology_id_13.decode(), partition_4, offset_4, unknown_37,
                                         ))
-                                size = data[pos]
+                                active_tasks_size_3 = data[pos]
                                 pos += 1
                                 active_tasks_3: list[TaskIds]
                                 active_tasks_3 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_14 = data[pos + 1:end].decode()
-                                            pos = end
+                                if active_tasks_size_3 != 1:
+                                    if not 0 < active_tasks_size_3 < 128:
+                                        active_tasks_size_3, pos = long_count(data, pos, active_tasks_size_3)
+                                    while active_tasks_size_3 > 1:
+                                        active_tasks_size_3 -= 1
+                                        subtopology_id_size_14 = data[pos]
+                                        if subtopology_id_size_14 < 128:
+                                            subtopology_id_14, partitions_size_7 = _read_string_B[subtopology_id_size_14](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_14 + 1
                                         else:
-                                            subtopology_id_14, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_14, partitions_size_7,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_14, "B")
                                         partitions_11: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_7 == 1:
                                             partitions_11 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_11 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_7 < SHORT:
+                                            partitions_11 = _read_array_i[partitions_size_7](data, pos)
+                                            pos += 4 * partitions_size_7 - 4
                                         else:
-                                            partitions_11, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_11, pos = long_array(data, pos, partitions_size_7, "i")
+                                        tags_38 = data[pos]
                                         unknown_38: UnknownTags = ()
-                                        if tags:
-                                            unknown_38, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_38:
+                                            unknown_38, pos = read_unknown_tags(data, pos + 1, tags_38)
                                             pos -= 1
                                         pos += 1
                                         active_tasks_3.append(TaskIds(
-                                            subtopology_id_14, partitions_11, unknown_38,
+                                            subtopology_id_14.decode(), partitions_11, unknown_38,
                                         ))
-                                size = data[pos]
+                                standby_tasks_size_3 = data[pos]
                                 pos += 1
                                 standby_tasks_3: list[TaskIds]
                                 standby_tasks_3 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_15 = data[pos + 1:end].decode()
-                                            pos = end
+                                if standby_tasks_size_3 != 1:
+                                    if not 0 < standby_tasks_size_3 < 128:
+                                        standby_tasks_size_3, pos = long_count(
+                                            data, pos, standby_tasks_size_3,
+                                        )
+                                    while standby_tasks_size_3 > 1:
+                                        standby_tasks_size_3 -= 1
+                                        subtopology_id_size_15 = data[pos]
+                                        if subtopology_id_size_15 < 128:
+                                            subtopology_id_15, partitions_size_8 = _read_string_B[subtopology_id_size_15](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_15 + 1
                                         else:
-                                            subtopology_id_15, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_15, partitions_size_8,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_15, "B")
                                         partitions_12: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_8 == 1:
                                             partitions_12 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_12 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_8 < SHORT:
+                                            partitions_12 = _read_array_i[partitions_size_8](data, pos)
+                                            pos += 4 * partitions_size_8 - 4
                                         else:
-                                            partitions_12, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_12, pos = long_array(data, pos, partitions_size_8, "i")
+                                        tags_39 = data[pos]
                                         unknown_39: UnknownTags = ()
-                                        if tags:
-                                            unknown_39, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_39:
+                                            unknown_39, pos = read_unknown_tags(data, pos + 1, tags_39)
                                             pos -= 1
                                         pos += 1
                                         standby_tasks_3.append(TaskIds(
-                                            subtopology_id_15, partitions_12, unknown_39,
+                                            subtopology_id_15.decode(), partitions_12, unknown_39,
                                         ))
-                                size = data[pos]
+                                warmup_tasks_size_3 = data[pos]
                                 pos += 1
                                 warmup_tasks_3: list[TaskIds]
                                 warmup_tasks_3 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_16 = data[pos + 1:end].decode()
-                                            pos = end
+                                if warmup_tasks_size_3 != 1:
+                                    if not 0 < warmup_tasks_size_3 < 128:
+                                        warmup_tasks_size_3, pos = long_count(data, pos, warmup_tasks_size_3)
+                                    while warmup_tasks_size_3 > 1:
+                                        warmup_tasks_size_3 -= 1
+                                        subtopology_id_size_16 = data[pos]
+                                        if subtopology_id_size_16 < 128:
+                                            subtopology_id_16, partitions_size_9 = _read_string_B[subtopology_id_size_16](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_16 + 1
                                         else:
-                                            subtopology_id_16, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_16, partitions_size_9,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_16, "B")
                                         partitions_13: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_9 == 1:
                                             partitions_13 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_13 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_9 < SHORT:
+                                            partitions_13 = _read_array_i[partitions_size_9](data, pos)
+                                            pos += 4 * partitions_size_9 - 4
                                         else:
-                                            partitions_13, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_13, pos = long_array(data, pos, partitions_size_9, "i")
+                                        tags_40 = data[pos]
                                         unknown_40: UnknownTags = ()
-                                        if tags:
-                                            unknown_40, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_40:
+                                            unknown_40, pos = read_unknown_tags(data, pos + 1, tags_40)
                                             pos -= 1
                                         pos += 1
                                         warmup_tasks_3.append(TaskIds(
-                                            subtopology_id_16, partitions_13, unknown_40,
+                                            subtopology_id_16.decode(), partitions_13, unknown_40,
                                         ))
-                                tags = data[pos]
+                                tags_41 = data[pos]
                                 unknown_41: UnknownTags = ()
-                                if tags:
-                                    unknown_41, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_41:
+                                    unknown_41, pos = read_unknown_tags(data, pos + 1, tags_41)
                                     pos -= 1
                                 assignment_2 = Assignment(
                                     active_tasks_3, standby_tasks_3, warmup_tasks_3, unknown_41,
                                 )
-                                size = data[pos + 1]
+                                active_tasks_size_4 = data[pos + 1]
                                 pos += 2
                                 active_tasks_4: list[TaskIds]
                                 active_tasks_4 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_17 = data[pos + 1:end].decode()
-                                            pos = end
+                                if active_tasks_size_4 != 1:
+                                    if not 0 < active_tasks_size_4 < 128:
+                                        active_tasks_size_4, pos = long_count(data, pos, active_tasks_size_4)
+                                    while active_tasks_size_4 > 1:
+                                        active_tasks_size_4 -= 1
+                                        subtopology_id_size_17 = data[pos]
+                                        if subtopology_id_size_17 < 128:
+                                            subtopology_id_17, partitions_size_10 = _read_string_B[subtopology_id_size_17](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_17 + 1
                                         else:
-                                            subtopology_id_17, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_17, partitions_size_10,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_17, "B")
                                         partitions_14: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_10 == 1:
                                             partitions_14 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_14 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_10 < SHORT:
+                                            partitions_14 = _read_array_i[partitions_size_10](data, pos)
+                                            pos += 4 * partitions_size_10 - 4
                                         else:
-                                            partitions_14, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_14, pos = long_array(
+                                                data, pos, partitions_size_10, "i",
+                                            )
+                                        tags_42 = data[pos]
                                         unknown_42: UnknownTags = ()
-                                        if tags:
-                                            unknown_42, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_42:
+                                            unknown_42, pos = read_unknown_tags(data, pos + 1, tags_42)
                                             pos -= 1
                                         pos += 1
                                         active_tasks_4.append(TaskIds(
-                                            subtopology_id_17, partitions_14, unknown_42,
+                                            subtopology_id_17.decode(), partitions_14, unknown_42,
                                         ))
-                                size = data[pos]
+                                standby_tasks_size_4 = data[pos]
                                 pos += 1
                                 standby_tasks_4: list[TaskIds]
                                 standby_tasks_4 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_18 = data[pos + 1:end].decode()
-                                            pos = end
+                                if standby_tasks_size_4 != 1:
+                                    if not 0 < standby_tasks_size_4 < 128:
+                                        standby_tasks_size_4, pos = long_count(
+                                            data, pos, standby_tasks_size_4,
+                                        )
+                                    while standby_tasks_size_4 > 1:
+                                        standby_tasks_size_4 -= 1
+                                        subtopology_id_size_18 = data[pos]
+                                        if subtopology_id_size_18 < 128:
+                                            subtopology_id_18, partitions_size_11 = _read_string_B[subtopology_id_size_18](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_18 + 1
                                         else:
-                                            subtopology_id_18, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_18, partitions_size_11,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_18, "B")
                                         partitions_15: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_11 == 1:
                                             partitions_15 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_15 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_11 < SHORT:
+                                            partitions_15 = _read_array_i[partitions_size_11](data, pos)
+                                            pos += 4 * partitions_size_11 - 4
                                         else:
-                                            partitions_15, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_15, pos = long_array(
+                                                data, pos, partitions_size_11, "i",
+                                            )
+                                        tags_43 = data[pos]
                                         unknown_43: UnknownTags = ()
-                                        if tags:
-                                            unknown_43, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_43:
+                                            unknown_43, pos = read_unknown_tags(data, pos + 1, tags_43)
                                             pos -= 1
                                         pos += 1
                                         standby_tasks_4.append(TaskIds(
-                                            subtopology_id_18, partitions_15, unknown_43,
+                                            subtopology_id_18.decode(), partitions_15, unknown_43,
                                         ))
-                                size = data[pos]
+                                warmup_tasks_size_4 = data[pos]
                                 pos += 1
                                 warmup_tasks_4: list[TaskIds]
                                 warmup_tasks_4 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_19 = data[pos + 1:end].decode()
-                                            pos = end
+                                if warmup_tasks_size_4 != 1:
+                                    if not 0 < warmup_tasks_size_4 < 128:
+                                        warmup_tasks_size_4, pos = long_count(data, pos, warmup_tasks_size_4)
+                                    while warmup_tasks_size_4 > 1:
+                                        warmup_tasks_size_4 -= 1
+                                        subtopology_id_size_19 = data[pos]
+                                        if subtopology_id_size_19 < 128:
+                                            subtopology_id_19, partitions_size_12 = _read_string_B[subtopology_id_size_19](
+                                                data, pos + 1,
+                                            )
+                                            pos += subtopology_id_size_19 + 1
                                         else:
-                                            subtopology_id_19, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
+                                            (
+                                                subtopology_id_19, partitions_size_12,
+                                            ), pos = long_string(data, pos + 1, subtopology_id_size_19, "B")
                                         partitions_16: tuple[int, ...]
-                                        if size == 1:
+                                        if partitions_size_12 == 1:
                                             partitions_16 = ()
-                                            pos += 1
-                                        elif 0 < size < SHORT:
-                                            partitions_16 = _read_array_i[size](data, pos + 1)
-                                            pos += 4 * size - 3
+                                        elif 0 < partitions_size_12 < SHORT:
+                                            partitions_16 = _read_array_i[partitions_size_12](data, pos)
+                                            pos += 4 * partitions_size_12 - 4
                                         else:
-                                            partitions_16, pos = long_array(data, pos + 1, size, "i")
-                                        tags = data[pos]
+                                            partitions_16, pos = long_array(
+                                                data, pos, partitions_size_12, "i",
+                                            )
+                                        tags_44 = data[pos]
                                         unknown_44: UnknownTags = ()
-                                        if tags:
-                                            unknown_44, pos = read_unknown_tags(data, pos + 1, tags)
+                                        if tags_44:
+                                            unknown_44, pos = read_unknown_tags(data, pos + 1, tags_44)
                                             pos -= 1
                                         pos += 1
                                         warmup_tasks_4.append(TaskIds(
-                                            subtopology_id_19, partitions_16, unknown_44,
+                                            subtopology_id_19.decode(), partitions_16, unknown_44,
                                         ))
-                                tags = data[pos]
+                                tags_45 = data[pos]
                                 unknown_45: UnknownTags = ()
-                                if tags:
-                                    unknown_45, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_45:
+                                    unknown_45, pos = read_unknown_tags(data, pos + 1, tags_45)
                                     pos -= 1
                                 target_assignment_2 = Assignment(
                                     active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45,
                                 )
-                                is_classic_2, tags = _read_tB(data, pos + 1)
+                                is_classic_2, tags_46 = _read_tB(data, pos + 1)
                                 unknown_46: UnknownTags = ()
-                                if tags:
-                                    unknown_46, pos = read_unknown_tags(data, pos + 3, tags)
+                                if tags_46:
+                                    unknown_46, pos = read_unknown_tags(data, pos + 3, tags_46)
                                     pos -= 3
                                 pos += 3
                                 members_2.append(Member(
-                                    member_id_2, member_epoch_2, instance_id_2, rack_id_2, client_id_2,
-                                    client_host_2, topology_epoch_2, process_id_2, user_endpoint_2,
-                                    client_tags_2, task_offsets_2, task_end_offsets_2, assignment_2,
-                                    target_assignment_2, is_classic_2, unknown_46,
+                                    member_id_2.decode(), member_epoch_2,
+                                    instance_id_2.decode() if instance_id_size_2 else None,
+                                    rack_id_2.decode() if rack_id_size_2 else None, client_id_2.decode(),
+                                    client_host_2.decode(), topology_epoch_2, process_id_2.decode(),
+                                    user_endpoint_2, client_tags_2, task_offsets_2, task_end_offsets_2,
+                                    assignment_2, target_assignment_2, is_classic_2, unknown_46,
                                 ))
-                        authorized_operations_2, tags = _read_iB(data, pos)
+                        authorized_operations_2, tags_47 = _read_iB(data, pos)
                         unknown_47: UnknownTags = ()
-                        if tags:
-                            unknown_47, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_47:
+                            unknown_47, pos = read_unknown_tags(data, pos + 5, tags_47)
                             pos -= 5
                         pos += 5
                         groups_2.append(DescribedGroup(
-                            error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
-                            assignment_epoch_2, topology_2, members_2, authorized_operations_2, None, 0, None,
-                            unknown_47,
+                            error_code_2, error_message_2.decode() if error_message_size_2 else None,
+                            group_id_2.decode(), group_state_2.decode(), group_epoch_2, assignment_epoch_2,
+                            topology_2, members_2, authorized_operations_2, None, 0, None, unknown_47,
                         ))
-                tags = data[pos]
+                tags_48 = data[pos]
                 unknown_48: UnknownTags = ()
-                if tags:
-                    unknown_48, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_48:
+                    unknown_48, pos = read_unknown_tags(data, pos + 1, tags_48)
                     pos -= 1
-                return StreamsGroupDescribeResponse(throttle_time_ms_2, groups_2, unknown_48), pos + 1
+                message = StreamsGroupDescribeResponse(throttle_time_ms_2, groups_2, unknown_48)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings,
-    read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, nullable_string_readers, read_compact_strings,
+    read_unknown_tags, string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
@@ -20,11 +21,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_read_HB = struct.Struct(">HB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
-_read_iqB = struct.Struct(">iqB").unpack_from
 _write_tB = struct.Struct(">?B").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
@@ -39,6 +36,14 @@ _write_iiB = struct.Struct(">iiB").pack
 _write_iqB = struct.Struct(">iqB").pack
 _read_array_h = array_readers("h")
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_nullable_string_iB = nullable_string_readers("iB")
+_read_string_ihB = string_readers("ihB")
+_read_string_iiB = string_readers("iiB")
+_read_string_iqB = string_readers("iqB")
+_read_rows_hn_hn_hn = row_reader("h* h* h*")
 _write_array_h = array_writers("h")
 _write_array_i = array_writers("i")
 
@@ -304,521 +309,534 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupHeartbeatRequest:
         start = pos
         try:
             if 0 <= version <= 1:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, member_id_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
+                    (group_id, member_id_size), pos = long_string(data, pos + 1, group_id_size, "B")
+                if member_id_size < 128:
+                    member_id, member_epoch, endpoint_information_epoch, instance_id_size = _read_string_iiB[member_id_size](
+                        data, pos,
+                    )
+                    pos += member_id_size + 8
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, endpoint_information_epoch, size = _read_iiB(data, pos)
-                instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + 8 + size
-                    instance_id = data[pos + 9:end].decode()
-                    pos = end
-                elif size == 0:
-                    instance_id = None
-                    pos += 9
+                    (
+                        member_id, member_epoch, endpoint_information_epoch, instance_id_size,
+                    ), pos = long_string(data, pos, member_id_size, "iiB")
+                if instance_id_size < 128:
+                    instance_id, rack_id_size = _read_nullable_string_B[instance_id_size](data, pos)
+                    pos += (instance_id_size or 1)
                 else:
-                    instance_id, pos = long_string(data, pos + 9, size)
-                size = data[pos]
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 1
+                    (instance_id, rack_id_size), pos = long_string(data, pos, instance_id_size, "B")
+                if rack_id_size < 128:
+                    rack_id, rebalance_timeout_ms, topology_size = _read_nullable_string_iB[rack_id_size](
+                        data, pos,
+                    )
+                    pos += (rack_id_size or 1) + 4
                 else:
-                    rack_id, pos = long_string(data, pos + 1, size)
-                rebalance_timeout_ms, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        rack_id, rebalance_timeout_ms, topology_size,
+                    ), pos = long_string(data, pos, rack_id_size, "iB")
                 topology: Topology | None
-                if size > 127:
+                if topology_size > 127:
                     topology = None
                 else:
-                    epoch, size = _read_iB(data, pos)
+                    epoch, subtopologies_size = _read_iB(data, pos)
                     pos += 5
                     subtopologies: list[Subtopology]
                     subtopologies = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id = data[pos + 1:end].decode()
-                                pos = end
+                    if subtopologies_size != 1:
+                        if not 0 < subtopologies_size < 128:
+                            subtopologies_size, pos = long_count(data, pos, subtopologies_size)
+                        while subtopologies_size > 1:
+                            subtopologies_size -= 1
+                            subtopology_id_size = data[pos]
+                            if subtopology_id_size < 128:
+                                subtopology_id, source_topics_size = _read_string_B[subtopology_id_size](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size + 1
                             else:
-                                subtopology_id, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            pos += 1
+                                (
+                                    subtopology_id, source_topics_size,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                             source_topics: tuple[str, ...]
-                            if size == 1:
+                            if source_topics_size == 1:
                                 source_topics = ()
                             else:
-                                source_topics, pos = read_compact_strings(data, pos, size)
-                            size = data[pos]
+                                source_topics, pos = read_compact_strings(data, pos, source_topics_size)
+                            source_topic_regex_size = data[pos]
                             pos += 1
                             source_topic_regex: tuple[str, ...]
-                            if size == 1:
+                            if source_topic_regex_size == 1:
                                 source_topic_regex = ()
                             else:
-                                source_topic_regex, pos = read_compact_strings(data, pos, size)
-                            size = data[pos]
+                                source_topic_regex, pos = read_compact_strings(
+                                    data, pos, source_topic_regex_size,
+                                )
+                            state_changelog_topics_size = data[pos]
                             pos += 1
                             state_changelog_topics: list[TopicInfo]
                             state_changelog_topics = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name = data[pos + 1:end].decode()
-                                        pos = end
+                            if state_changelog_topics_size != 1:
+                                if not 0 < state_changelog_topics_size < 128:
+                                    state_changelog_topics_size, pos = long_count(
+                                        data, pos, state_changelog_topics_size,
+                                    )
+                                while state_changelog_topics_size > 1:
+                                    state_changelog_topics_size -= 1
+                                    name_size = data[pos]
+                                    if name_size < 128:
+                                        name, partitions, replication_factor, topic_configs_size = _read_string_ihB[name_size](
+                                            data, pos + 1,
+                                        )
+                                        pos += name_size + 7
                                     else:
-                                        name, pos = long_string(data, pos + 1, size)
-                                    partitions, replication_factor, size = _read_ihB(data, pos)
-                                    pos += 7
+                                        (
+                                            name, partitions, replication_factor, topic_configs_size,
+                                        ), pos = long_string(data, pos + 1, name_size, "ihB")
                                     topic_configs: list[KeyValue]
                                     topic_configs = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                key = data[pos + 1:end].decode()
-                                                pos = end
+                                    if topic_configs_size != 1:
+                                        if not 0 < topic_configs_size < 128:
+                                            topic_configs_size, pos = long_count(
+                                                data, pos, topic_configs_size,
+                                            )
+                                        while topic_configs_size > 1:
+                                            topic_configs_size -= 1
+                                            key_size = data[pos]
+                                            if key_size < 128:
+                                                key, value_size = _read_string_B[key_size](data, pos + 1)
+                                                pos += key_size + 1
                                             else:
-                                                key, pos = long_string(data, pos + 1, size)
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                value = data[pos + 1:end].decode()
-                                                pos = end
+                                                (
+                                                    key, value_size,
+                                                ), pos = long_string(data, pos + 1, key_size, "B")
+                                            if value_size < 128:
+                                                value, tags = _read_string_B[value_size](data, pos)
+                                                pos += value_size
                                             else:
-                                                value, pos = long_string(data, pos + 1, size)
-                                            tags = data[pos]
+                                                (value, tags), pos = long_string(data, pos, value_size, "B")
                                             unknown: UnknownTags = ()
                                             if tags:
-                                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                                pos -= 1
-                                            pos += 1
-                                            topic_configs.append(KeyValue(key, value, unknown))
-                                    tags = data[pos]
+                                                unknown, pos = read_unknown_tags(data, pos, tags)
+                                            topic_configs.append(KeyValue(
+                                                key.decode(), value.decode(), unknown,
+                                            ))
+                                    tags_2 = data[pos]
                                     unknown_2: UnknownTags = ()
-                                    if tags:
-                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                         pos -= 1
                                     pos += 1
                                     state_changelog_topics.append(TopicInfo(
-                                        name, partitions, replication_factor, topic_configs, unknown_2,
+                                        name.decode(), partitions, replication_factor, topic_configs,
+                                        unknown_2,
                                     ))
-                            size = data[pos]
+                            repartition_sink_topics_size = data[pos]
                             pos += 1
                             repartition_sink_topics: tuple[str, ...]
-                            if size == 1:
+                            if repartition_sink_topics_size == 1:
                                 repartition_sink_topics = ()
                             else:
-                                repartition_sink_topics, pos = read_compact_strings(data, pos, size)
-                            size = data[pos]
+                                repartition_sink_topics, pos = read_compact_strings(
+                                    data, pos, repartition_sink_topics_size,
+                                )
+                            repartition_source_topics_size = data[pos]
                             pos += 1
                             repartition_source_topics: list[TopicInfo]
                             repartition_source_topics = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_2 = data[pos + 1:end].decode()
-                                        pos = end
+                            if repartition_source_topics_size != 1:
+                                if not 0 < repartition_source_topics_size < 128:
+                                    repartition_source_topics_size, pos = long_count(
+                                        data, pos, repartition_source_topics_size,
+                                    )
+                                while repartition_source_topics_size > 1:
+                                    repartition_source_topics_size -= 1
+                                    name_size_2 = data[pos]
+                                    if name_size_2 < 128:
+                                        name_2, partitions_2, replication_factor_2, topic_configs_size_2 = _read_string_ihB[name_size_2](
+                                            data, pos + 1,
+                                        )
+                                        pos += name_size_2 + 7
                                     else:
-                                        name_2, pos = long_string(data, pos + 1, size)
-                                    partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                                    pos += 7
+                                        (
+                                            name_2, partitions_2, replication_factor_2, topic_configs_size_2,
+                                        ), pos = long_string(data, pos + 1, name_size_2, "ihB")
                                     topic_configs_2: list[KeyValue]
                                     topic_configs_2 = []
-                                    if size != 1:
-                                        if 0 < size < 128:
-                                            rounds = ROUNDS[size]
-                                        else:
-                                            rounds, pos = long_rounds(data, pos, size)
-                                        for _ in rounds:
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                key_2 = data[pos + 1:end].decode()
-                                                pos = end
+                                    if topic_configs_size_2 != 1:
+                                        if not 0 < topic_configs_size_2 < 128:
+                                            topic_configs_size_2, pos = long_count(
+                                                data, pos, topic_configs_size_2,
+                                            )
+                                        while topic_configs_size_2 > 1:
+                                            topic_configs_size_2 -= 1
+                                            key_size_2 = data[pos]
+                                            if key_size_2 < 128:
+                                                key_2, value_size_2 = _read_string_B[key_size_2](
+                                                    data, pos + 1,
+                                                )
+                                                pos += key_size_2 + 1
                                             else:
-                                                key_2, pos = long_string(data, pos + 1, size)
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                value_2 = data[pos + 1:end].decode()
-                                                pos = end
+                                                (
+                                                    key_2, value_size_2,
+                                                ), pos = long_string(data, pos + 1, key_size_2, "B")
+                                            if value_size_2 < 128:
+                                                value_2, tags_3 = _read_string_B[value_size_2](data, pos)
+                                                pos += value_size_2
                                             else:
-                                                value_2, pos = long_string(data, pos + 1, size)
-                                            tags = data[pos]
+                                                (
+                                                    value_2, tags_3,
+                                                ), pos = long_string(data, pos, value_size_2, "B")
                                             unknown_3: UnknownTags = ()
-                                            if tags:
-                                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                                pos -= 1
-                                            pos += 1
-                                            topic_configs_2.append(KeyValue(key_2, value_2, unknown_3))
-                                    tags = data[pos]
+                                            if tags_3:
+                                                unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                                            topic_configs_2.append(KeyValue(
+                                                key_2.decode(), value_2.decode(), unknown_3,
+                                            ))
+                                    tags_4 = data[pos]
                                     unknown_4: UnknownTags = ()
-                                    if tags:
-                                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_4:
+                                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                         pos -= 1
                                     pos += 1
                                     repartition_source_topics.append(TopicInfo(
-                                        name_2, partitions_2, replication_factor_2, topic_configs_2,
+                                        name_2.decode(), partitions_2, replication_factor_2, topic_configs_2,
                                         unknown_4,
                                     ))
-                            size = data[pos]
+                            copartition_groups_size = data[pos]
                             pos += 1
                             copartition_groups: list[CopartitionGroup]
                             copartition_groups = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
+                            if copartition_groups_size != 1:
+                                if not 0 < copartition_groups_size < 128:
+                                    copartition_groups_size, pos = long_count(
+                                        data, pos, copartition_groups_size,
+                                    )
+                                if copartition_groups_size > 4:
+                                    columns, copartition_groups_size, pos = _read_rows_hn_hn_hn(
+                                        data, pos, copartition_groups_size,
+                                    )
+                                    copartition_groups = list(map(CopartitionGroup, *columns))
+                                while copartition_groups_size > 1:
+                                    copartition_groups_size -= 1
+                                    source_topics_size_2 = data[pos]
                                     source_topics_2: tuple[int, ...]
-                                    if size == 1:
+                                    if source_topics_size_2 == 1:
                                         source_topics_2 = ()
                                         pos += 1
-                                    elif 0 < size < SHORT:
-                                        source_topics_2 = _read_array_h[size](data, pos + 1)
-                                        pos += 2 * size - 1
+                                    elif 0 < source_topics_size_2 < SHORT:
+                                        source_topics_2 = _read_array_h[source_topics_size_2](data, pos + 1)
+                                        pos += 2 * source_topics_size_2 - 1
                                     else:
-                                        source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                                    size = data[pos]
+                                        source_topics_2, pos = long_array(
+                                            data, pos + 1, source_topics_size_2, "h",
+                                        )
+                                    source_topic_regex_size_2 = data[pos]
                                     source_topic_regex_2: tuple[int, ...]
-                                    if size == 1:
+                                    if source_topic_regex_size_2 == 1:
                                         source_topic_regex_2 = ()
                                         pos += 1
-                                    elif 0 < size < SHORT:
-                                        source_topic_regex_2 = _read_array_h[size](data, pos + 1)
-                                        pos += 2 * size - 1
+                                    elif 0 < source_topic_regex_size_2 < SHORT:
+                                        source_topic_regex_2 = _read_array_h[source_topic_regex_size_2](
+                                            data, pos + 1,
+                                        )
+                                        pos += 2 * source_topic_regex_size_2 - 1
                                     else:
-                                        source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
-                                    size = data[pos]
+                                        source_topic_regex_2, pos = long_array(
+                                            data, pos + 1, source_topic_regex_size_2, "h",
+                                        )
+                                    repartition_source_topics_size_2 = data[pos]
                                     repartition_source_topics_2: tuple[int, ...]
-                                    if size == 1:
+                                    if repartition_source_topics_size_2 == 1:
                                         repartition_source_topics_2 = ()
                                         pos += 1
-                                    elif 0 < size < SHORT:
-                                        repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
-                                        pos += 2 * size - 1
+                                    elif 0 < repartition_source_topics_size_2 < SHORT:
+                                        repartition_source_topics_2 = _read_array_h[repartition_source_topics_size_2](
+                                            data, pos + 1,
+                                        )
+                                        pos += 2 * repartition_source_topics_size_2 - 1
                                     else:
                                         repartition_source_topics_2, pos = long_array(
-                                            data, pos + 1, size, "h",
+                                            data, pos + 1, repartition_source_topics_size_2, "h",
                                         )
-                                    tags = data[pos]
+                                    tags_5 = data[pos]
                                     unknown_5: UnknownTags = ()
-                                    if tags:
-                                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_5:
+                                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                                         pos -= 1
                                     pos += 1
                                     copartition_groups.append(CopartitionGroup(
                                         source_topics_2, source_topic_regex_2, repartition_source_topics_2,
                                         unknown_5,
                                     ))
-                            tags = data[pos]
+                            tags_6 = data[pos]
                             unknown_6: UnknownTags = ()
-                            if tags:
-                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_6:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                 pos -= 1
                             pos += 1
                             subtopologies.append(Subtopology(
-                                subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
-                                repartition_sink_topics, repartition_source_topics, copartition_groups,
-                                unknown_6,
+                                subtopology_id.decode(), source_topics, source_topic_regex,
+                                state_changelog_topics, repartition_sink_topics, repartition_source_topics,
+                                copartition_groups, unknown_6,
                             ))
-                    tags = data[pos]
+                    tags_7 = data[pos]
                     unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                    if tags_7:
+                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                         pos -= 1
                     pos += 1
                     topology = Topology(epoch, subtopologies, unknown_7)
-                size = data[pos]
+                active_tasks_size = data[pos]
                 pos += 1
                 active_tasks: list[TaskIds] | None
-                if size == 0:
+                if active_tasks_size == 0:
                     active_tasks = None
                 else:
                     active_tasks = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_2 = data[pos + 1:end].decode()
-                                pos = end
+                    if active_tasks_size != 1:
+                        if not 0 < active_tasks_size < 128:
+                            active_tasks_size, pos = long_count(data, pos, active_tasks_size)
+                        while active_tasks_size > 1:
+                            active_tasks_size -= 1
+                            subtopology_id_size_2 = data[pos]
+                            if subtopology_id_size_2 < 128:
+                                subtopology_id_2, partitions_size = _read_string_B[subtopology_id_size_2](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_2 + 1
                             else:
-                                subtopology_id_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_2, partitions_size,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_2, "B")
                             partitions_3: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size == 1:
                                 partitions_3 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_3 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size < SHORT:
+                                partitions_3 = _read_array_i[partitions_size](data, pos)
+                                pos += 4 * partitions_size - 4
                             else:
-                                partitions_3, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_3, pos = long_array(data, pos, partitions_size, "i")
+                            tags_8 = data[pos]
                             unknown_8: UnknownTags = ()
-                            if tags:
-                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_8:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                                 pos -= 1
                             pos += 1
-                            active_tasks.append(TaskIds(subtopology_id_2, partitions_3, unknown_8))
-                size = data[pos]
+                            active_tasks.append(TaskIds(subtopology_id_2.decode(), partitions_3, unknown_8))
+                standby_tasks_size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds] | None
-                if size == 0:
+                if standby_tasks_size == 0:
                     standby_tasks = None
                 else:
                     standby_tasks = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_3 = data[pos + 1:end].decode()
-                                pos = end
+                    if standby_tasks_size != 1:
+                        if not 0 < standby_tasks_size < 128:
+                            standby_tasks_size, pos = long_count(data, pos, standby_tasks_size)
+                        while standby_tasks_size > 1:
+                            standby_tasks_size -= 1
+                            subtopology_id_size_3 = data[pos]
+                            if subtopology_id_size_3 < 128:
+                                subtopology_id_3, partitions_size_2 = _read_string_B[subtopology_id_size_3](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_3 + 1
                             else:
-                                subtopology_id_3, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_3, partitions_size_2,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_3, "B")
                             partitions_4: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_2 == 1:
                                 partitions_4 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_2 < SHORT:
+                                partitions_4 = _read_array_i[partitions_size_2](data, pos)
+                                pos += 4 * partitions_size_2 - 4
                             else:
-                                partitions_4, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_4, pos = long_array(data, pos, partitions_size_2, "i")
+                            tags_9 = data[pos]
                             unknown_9: UnknownTags = ()
-                            if tags:
-                                unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_9:
+                                unknown_9, pos = read_unknown_tags(data, pos + 1, tags_9)
                                 pos -= 1
                             pos += 1
-                            standby_tasks.append(TaskIds(subtopology_id_3, partitions_4, unknown_9))
-                size = data[pos]
+                            standby_tasks.append(TaskIds(subtopology_id_3.decode(), partitions_4, unknown_9))
+                warmup_tasks_size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds] | None
-                if size == 0:
+                if warmup_tasks_size == 0:
                     warmup_tasks = None
                 else:
                     warmup_tasks = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_4 = data[pos + 1:end].decode()
-                                pos = end
+                    if warmup_tasks_size != 1:
+                        if not 0 < warmup_tasks_size < 128:
+                            warmup_tasks_size, pos = long_count(data, pos, warmup_tasks_size)
+                        while warmup_tasks_size > 1:
+                            warmup_tasks_size -= 1
+                            subtopology_id_size_4 = data[pos]
+                            if subtopology_id_size_4 < 128:
+                                subtopology_id_4, partitions_size_3 = _read_string_B[subtopology_id_size_4](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_4 + 1
                             else:
-                                subtopology_id_4, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_4, partitions_size_3,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_4, "B")
                             partitions_5: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_3 == 1:
                                 partitions_5 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_5 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_3 < SHORT:
+                                partitions_5 = _read_array_i[partitions_size_3](data, pos)
+                                pos += 4 * partitions_size_3 - 4
                             else:
-                                partitions_5, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_5, pos = long_array(data, pos, partitions_size_3, "i")
+                            tags_10 = data[pos]
                             unknown_10: UnknownTags = ()
-                            if tags:
-                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_10:
+                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
                                 pos -= 1
                             pos += 1
-                            warmup_tasks.append(TaskIds(subtopology_id_4, partitions_5, unknown_10))
-                size = data[pos]
-                process_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    process_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    process_id = None
-                    pos += 1
+                            warmup_tasks.append(TaskIds(subtopology_id_4.decode(), partitions_5, unknown_10))
+                process_id_size = data[pos]
+                if process_id_size < 128:
+                    process_id, user_endpoint_size = _read_nullable_string_B[process_id_size](data, pos + 1)
+                    pos += (process_id_size or 1) + 1
                 else:
-                    process_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (process_id, user_endpoint_size), pos = long_string(data, pos + 1, process_id_size, "B")
                 user_endpoint: Endpoint | None
-                if size > 127:
+                if user_endpoint_size > 127:
                     user_endpoint = None
                 else:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
+                    host_size = data[pos]
+                    if host_size < 128:
+                        host, port, tags_11 = _read_string_HB[host_size](data, pos + 1)
+                        pos += host_size + 3
                     else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, tags = _read_HB(data, pos)
+                        (host, port, tags_11), pos = long_string(data, pos + 1, host_size, "HB")
                     unknown_11: UnknownTags = ()
-                    if tags:
-                        unknown_11, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    user_endpoint = Endpoint(host, port, unknown_11)
-                size = data[pos]
+                    if tags_11:
+                        unknown_11, pos = read_unknown_tags(data, pos, tags_11)
+                    user_endpoint = Endpoint(host.decode(), port, unknown_11)
+                client_tags_size = data[pos]
                 pos += 1
                 client_tags: list[KeyValue] | None
-                if size == 0:
+                if client_tags_size == 0:
                     client_tags = None
                 else:
                     client_tags = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                key_3 = data[pos + 1:end].decode()
-                                pos = end
+                    if client_tags_size != 1:
+                        if not 0 < client_tags_size < 128:
+                            client_tags_size, pos = long_count(data, pos, client_tags_size)
+                        while client_tags_size > 1:
+                            client_tags_size -= 1
+                            key_size_3 = data[pos]
+                            if key_size_3 < 128:
+                                key_3, value_size_3 = _read_string_B[key_size_3](data, pos + 1)
+                                pos += key_size_3 + 1
                             else:
-                                key_3, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                value_3 = data[pos + 1:end].decode()
-                                pos = end
+                                (key_3, value_size_3), pos = long_string(data, pos + 1, key_size_3, "B")
+                            if value_size_3 < 128:
+                                value_3, tags_12 = _read_string_B[value_size_3](data, pos)
+                                pos += value_size_3
                             else:
-                                value_3, pos = long_string(data, pos + 1, size)
-                            tags = data[pos]
+                                (value_3, tags_12), pos = long_string(data, pos, value_size_3, "B")
                             unknown_12: UnknownTags = ()
-                            if tags:
-                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            client_tags.append(KeyValue(key_3, value_3, unknown_12))
-                size = data[pos]
+                            if tags_12:
+                                unknown_12, pos = read_unknown_tags(data, pos, tags_12)
+                            client_tags.append(KeyValue(key_3.decode(), value_3.decode(), unknown_12))
+                task_offsets_size = data[pos]
                 pos += 1
                 task_offsets: list[TaskOffset] | None
-                if size == 0:
+                if task_offsets_size == 0:
                     task_offsets = None
                 else:
                     task_offsets = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_5 = data[pos + 1:end].decode()
-                                pos = end
+                    if task_offsets_size != 1:
+                        if not 0 < task_offsets_size < 128:
+                            task_offsets_size, pos = long_count(data, pos, task_offsets_size)
+                        while task_offsets_size > 1:
+                            task_offsets_size -= 1
+                            subtopology_id_size_5 = data[pos]
+                            if subtopology_id_size_5 < 128:
+                                subtopology_id_5, partition, offset, tags_13 = _read_string_iqB[subtopology_id_size_5](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_5 + 13
                             else:
-                                subtopology_id_5, pos = long_string(data, pos + 1, size)
-                            partition, offset, tags = _read_iqB(data, pos)
+                                (
+                                    subtopology_id_5, partition, offset, tags_13,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_5, "iqB")
                             unknown_13: UnknownTags = ()
-                            if tags:
-                                unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
-                            task_offsets.append(TaskOffset(subtopology_id_5, partition, offset, unknown_13))
-                size = data[pos]
+                            if tags_13:
+                                unknown_13, pos = read_unknown_tags(data, pos, tags_13)
+                            task_offsets.append(TaskOffset(
+                                subtopology_id_5.decode(), partition, offset, unknown_13,
+                            ))
+                task_end_offsets_size = data[pos]
                 pos += 1
                 task_end_offsets: list[TaskOffset] | None
-                if size == 0:
+                if task_end_offsets_size == 0:
                     task_end_offsets = None
                 else:
                     task_end_offsets = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_6 = data[pos + 1:end].decode()
-                                pos = end
+                    if task_end_offsets_size != 1:
+                        if not 0 < task_end_offsets_size < 128:
+                            task_end_offsets_size, pos = long_count(data, pos, task_end_offsets_size)
+                        while task_end_offsets_size > 1:
+                            task_end_offsets_size -= 1
+                            subtopology_id_size_6 = data[pos]
+                            if subtopology_id_size_6 < 128:
+                                subtopology_id_6, partition_2, offset_2, tags_14 = _read_string_iqB[subtopology_id_size_6](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_6 + 13
                             else:
-                                subtopology_id_6, pos = long_string(data, pos + 1, size)
-                            partition_2, offset_2, tags = _read_iqB(data, pos)
+                                (
+                                    subtopology_id_6, partition_2, offset_2, tags_14,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_6, "iqB")
                             unknown_14: UnknownTags = ()
-                            if tags:
-                                unknown_14, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
+                            if tags_14:
+                                unknown_14, pos = read_unknown_tags(data, pos, tags_14)
                             task_end_offsets.append(TaskOffset(
-                                subtopology_id_6, partition_2, offset_2, unknown_14,
+                                subtopology_id_6.decode(), partition_2, offset_2, unknown_14,
                             ))
-                shutdown_application, tags = _read_tB(data, pos)
+                shutdown_application, tags_15 = _read_tB(data, pos)
                 unknown_15: UnknownTags = ()
-                if tags:
-                    unknown_15, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_15:
+                    unknown_15, pos = read_unknown_tags(data, pos + 2, tags_15)
                     pos -= 2
-                return StreamsGroupHeartbeatRequest(
-                    group_id, member_id, member_epoch, endpoint_information_epoch, instance_id, rack_id,
-                    rebalance_timeout_ms, topology, active_tasks, standby_tasks, warmup_tasks, process_id,
+                message = StreamsGroupHeartbeatRequest(
+                    group_id.decode(), member_id.decode(), member_epoch, endpoint_information_epoch,
+                    instance_id.decode() if instance_id_size else None,
+                    rack_id.decode() if rack_id_size else None, rebalance_timeout_ms, topology, active_tasks,
+                    standby_tasks, warmup_tasks, process_id.decode() if process_id_size else None,
                     user_endpoint, client_tags, task_offsets, task_end_offsets, shutdown_application,
                     unknown_15,
-                ), pos + 2
+                )
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,7 +9,8 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+    SHORT, array_readers, long_array, long_count, long_string, nullable_string_readers, read_unknown_tags,
+    refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -19,12 +20,9 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_tiB = struct.Struct(">?iB").unpack_from
-_read_HB = struct.Struct(">HB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiiiB = struct.Struct(">iiiiB").unpack_from
-_read_iiiqB = struct.Struct(">iiiqB").unpack_from
 _write_ti = struct.Struct(">?i").pack
 _write_tiB = struct.Struct(">?iB").pack
 _write_HB = struct.Struct(">HB").pack
@@ -39,6 +37,11 @@ _write_iiiiB = struct.Struct(">iiiiB").pack
 _write_iiiq = struct.Struct(">iiiq").pack
 _write_iiiqB = struct.Struct(">iiiqB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_string_iiiiB = string_readers("iiiiB")
+_read_string_iiiqB = string_readers("iiiqB")
 _write_array_i = array_writers("i")
 
 
@@ -215,566 +218,583 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupHeartbeatResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, member_id_size = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
+                    (error_message, member_id_size), pos = long_string(data, pos + 7, error_message_size, "B")
+                if member_id_size < 128:
+                    (
+                        member_id, member_epoch, heartbeat_interval_ms, task_offset_interval_ms,
+                        acceptable_recovery_lag, status_size,
+                    ) = _read_string_iiiqB[member_id_size](data, pos)
+                    pos += member_id_size + 20
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                (
-                    member_epoch, heartbeat_interval_ms, task_offset_interval_ms, acceptable_recovery_lag,
-                    size,
-                ) = _read_iiiqB(data, pos)
-                pos += 21
+                    (
+                        member_id, member_epoch, heartbeat_interval_ms, task_offset_interval_ms,
+                        acceptable_recovery_lag, status_size,
+                    ), pos = long_string(data, pos, member_id_size, "iiiqB")
                 status: list[Status] | None
-                if size == 0:
+                if status_size == 0:
                     status = None
                 else:
                     status = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            status_code, size = _read_bB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 1 + size
-                                status_detail = data[pos + 2:end].decode()
-                                pos = end
+                    if status_size != 1:
+                        if not 0 < status_size < 128:
+                            status_size, pos = long_count(data, pos, status_size)
+                        while status_size > 1:
+                            status_size -= 1
+                            status_code, status_detail_size = _read_bB(data, pos)
+                            if status_detail_size < 128:
+                                status_detail, tags = _read_string_B[status_detail_size](data, pos + 2)
+                                pos += status_detail_size + 2
                             else:
-                                status_detail, pos = long_string(data, pos + 2, size)
-                            tags = data[pos]
+                                (
+                                    status_detail, tags,
+                                ), pos = long_string(data, pos + 2, status_detail_size, "B")
                             unknown: UnknownTags = ()
                             if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            status.append(Status(status_code, status_detail, unknown))
-                size = data[pos]
+                                unknown, pos = read_unknown_tags(data, pos, tags)
+                            status.append(Status(status_code, status_detail.decode(), unknown))
+                active_tasks_size = data[pos]
                 pos += 1
                 active_tasks: list[TaskIds] | None
-                if size == 0:
+                if active_tasks_size == 0:
                     active_tasks = None
                 else:
                     active_tasks = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id = data[pos + 1:end].decode()
-                                pos = end
+                    if active_tasks_size != 1:
+                        if not 0 < active_tasks_size < 128:
+                            active_tasks_size, pos = long_count(data, pos, active_tasks_size)
+                        while active_tasks_size > 1:
+                            active_tasks_size -= 1
+                            subtopology_id_size = data[pos]
+                            if subtopology_id_size < 128:
+                                subtopology_id, partitions_size = _read_string_B[subtopology_id_size](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size + 1
                             else:
-                                subtopology_id, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id, partitions_size,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                             partitions: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size == 1:
                                 partitions = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size < SHORT:
+                                partitions = _read_array_i[partitions_size](data, pos)
+                                pos += 4 * partitions_size - 4
                             else:
-                                partitions, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions, pos = long_array(data, pos, partitions_size, "i")
+                            tags_2 = data[pos]
                             unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_2:
+                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                 pos -= 1
                             pos += 1
-                            active_tasks.append(TaskIds(subtopology_id, partitions, unknown_2))
-                size = data[pos]
+                            active_tasks.append(TaskIds(subtopology_id.decode(), partitions, unknown_2))
+                standby_tasks_size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds] | None
-                if size == 0:
+                if standby_tasks_size == 0:
                     standby_tasks = None
                 else:
                     standby_tasks = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_2 = data[pos + 1:end].decode()
-                                pos = end
+                    if standby_tasks_size != 1:
+                        if not 0 < standby_tasks_size < 128:
+                            standby_tasks_size, pos = long_count(data, pos, standby_tasks_size)
+                        while standby_tasks_size > 1:
+                            standby_tasks_size -= 1
+                            subtopology_id_size_2 = data[pos]
+                            if subtopology_id_size_2 < 128:
+                                subtopology_id_2, partitions_size_2 = _read_string_B[subtopology_id_size_2](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_2 + 1
                             else:
-                                subtopology_id_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_2, partitions_size_2,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_2, "B")
                             partitions_2: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_2 == 1:
                                 partitions_2 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_2 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_2 < SHORT:
+                                partitions_2 = _read_array_i[partitions_size_2](data, pos)
+                                pos += 4 * partitions_size_2 - 4
                             else:
-                                partitions_2, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_2, pos = long_array(data, pos, partitions_size_2, "i")
+                            tags_3 = data[pos]
                             unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_3:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                                 pos -= 1
                             pos += 1
-                            standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_3))
-                size = data[pos]
+                            standby_tasks.append(TaskIds(subtopology_id_2.decode(), partitions_2, unknown_3))
+                warmup_tasks_size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds] | None
-                if size == 0:
+                if warmup_tasks_size == 0:
                     warmup_tasks = None
                 else:
                     warmup_tasks = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_3 = data[pos + 1:end].decode()
-                                pos = end
+                    if warmup_tasks_size != 1:
+                        if not 0 < warmup_tasks_size < 128:
+                            warmup_tasks_size, pos = long_count(data, pos, warmup_tasks_size)
+                        while warmup_tasks_size > 1:
+                            warmup_tasks_size -= 1
+                            subtopology_id_size_3 = data[pos]
+                            if subtopology_id_size_3 < 128:
+                                subtopology_id_3, partitions_size_3 = _read_string_B[subtopology_id_size_3](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_3 + 1
                             else:
-                                subtopology_id_3, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_3, partitions_size_3,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_3, "B")
                             partitions_3: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_3 == 1:
                                 partitions_3 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_3 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_3 < SHORT:
+                                partitions_3 = _read_array_i[partitions_size_3](data, pos)
+                                pos += 4 * partitions_size_3 - 4
                             else:
-                                partitions_3, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_3, pos = long_array(data, pos, partitions_size_3, "i")
+                            tags_4 = data[pos]
                             unknown_4: UnknownTags = ()
-                            if tags:
-                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_4:
+                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                 pos -= 1
                             pos += 1
-                            warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_4))
-                topology_description_required, endpoint_information_epoch, size = _read_tiB(data, pos)
+                            warmup_tasks.append(TaskIds(subtopology_id_3.decode(), partitions_3, unknown_4))
+                (
+                    topology_description_required, endpoint_information_epoch,
+                    partitions_by_user_endpoint_size,
+                ) = _read_tiB(data, pos)
                 pos += 6
                 partitions_by_user_endpoint: list[EndpointToPartitions] | None
-                if size == 0:
+                if partitions_by_user_endpoint_size == 0:
                     partitions_by_user_endpoint = None
                 else:
                     partitions_by_user_endpoint = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                host = data[pos + 1:end].decode()
-                                pos = end
+                    if partitions_by_user_endpoint_size != 1:
+                        if not 0 < partitions_by_user_endpoint_size < 128:
+                            partitions_by_user_endpoint_size, pos = long_count(
+                                data, pos, partitions_by_user_endpoint_size,
+                            )
+                        while partitions_by_user_endpoint_size > 1:
+                            partitions_by_user_endpoint_size -= 1
+                            host_size = data[pos]
+                            if host_size < 128:
+                                host, port, tags_5 = _read_string_HB[host_size](data, pos + 1)
+                                pos += host_size + 3
                             else:
-                                host, pos = long_string(data, pos + 1, size)
-                            port, tags = _read_HB(data, pos)
+                                (host, port, tags_5), pos = long_string(data, pos + 1, host_size, "HB")
                             unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                                pos -= 3
-                            user_endpoint = Endpoint(host, port, unknown_5)
-                            size = data[pos + 3]
-                            pos += 4
+                            if tags_5:
+                                unknown_5, pos = read_unknown_tags(data, pos, tags_5)
+                            user_endpoint = Endpoint(host.decode(), port, unknown_5)
+                            active_partitions_size = data[pos]
+                            pos += 1
                             active_partitions: list[TopicPartition]
                             active_partitions = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        topic = data[pos + 1:end].decode()
-                                        pos = end
+                            if active_partitions_size != 1:
+                                if not 0 < active_partitions_size < 128:
+                                    active_partitions_size, pos = long_count(
+                                        data, pos, active_partitions_size,
+                                    )
+                                while active_partitions_size > 1:
+                                    active_partitions_size -= 1
+                                    topic_size = data[pos]
+                                    if topic_size < 128:
+                                        topic, partitions_size_4 = _read_string_B[topic_size](data, pos + 1)
+                                        pos += topic_size + 1
                                     else:
-                                        topic, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
+                                        (
+                                            topic, partitions_size_4,
+                                        ), pos = long_string(data, pos + 1, topic_size, "B")
                                     partitions_4: tuple[int, ...]
-                                    if size == 1:
+                                    if partitions_size_4 == 1:
                                         partitions_4 = ()
-                                        pos += 1
-                                    elif 0 < size < SHORT:
-                                        partitions_4 = _read_array_i[size](data, pos + 1)
-                                        pos += 4 * size - 3
+                                    elif 0 < partitions_size_4 < SHORT:
+                                        partitions_4 = _read_array_i[partitions_size_4](data, pos)
+                                        pos += 4 * partitions_size_4 - 4
                                     else:
-                                        partitions_4, pos = long_array(data, pos + 1, size, "i")
-                                    tags = data[pos]
+                                        partitions_4, pos = long_array(data, pos, partitions_size_4, "i")
+                                    tags_6 = data[pos]
                                     unknown_6: UnknownTags = ()
-                                    if tags:
-                                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_6:
+                                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                         pos -= 1
                                     pos += 1
-                                    active_partitions.append(TopicPartition(topic, partitions_4, unknown_6))
-                            size = data[pos]
+                                    active_partitions.append(TopicPartition(
+                                        topic.decode(), partitions_4, unknown_6,
+                                    ))
+                            standby_partitions_size = data[pos]
                             pos += 1
                             standby_partitions: list[TopicPartition]
                             standby_partitions = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        topic_2 = data[pos + 1:end].decode()
-                                        pos = end
+                            if standby_partitions_size != 1:
+                                if not 0 < standby_partitions_size < 128:
+                                    standby_partitions_size, pos = long_count(
+                                        data, pos, standby_partitions_size,
+                                    )
+                                while standby_partitions_size > 1:
+                                    standby_partitions_size -= 1
+                                    topic_size_2 = data[pos]
+                                    if topic_size_2 < 128:
+                                        topic_2, partitions_size_5 = _read_string_B[topic_size_2](
+                                            data, pos + 1,
+                                        )
+                                        pos += topic_size_2 + 1
                                     else:
-                                        topic_2, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
+                                        (
+                                            topic_2, partitions_size_5,
+                                        ), pos = long_string(data, pos + 1, topic_size_2, "B")
                                     partitions_5: tuple[int, ...]
-                                    if size == 1:
+                                    if partitions_size_5 == 1:
                                         partitions_5 = ()
-                                        pos += 1
-                                    elif 0 < size < SHORT:
-                                        partitions_5 = _read_array_i[size](data, pos + 1)
-                                        pos += 4 * size - 3
+                                    elif 0 < partitions_size_5 < SHORT:
+                                        partitions_5 = _read_array_i[partitions_size_5](data, pos)
+                                        pos += 4 * partitions_size_5 - 4
                                     else:
-                                        partitions_5, pos = long_array(data, pos + 1, size, "i")
-                                    tags = data[pos]
+                                        partitions_5, pos = long_array(data, pos, partitions_size_5, "i")
+                                    tags_7 = data[pos]
                                     unknown_7: UnknownTags = ()
-                                    if tags:
-                                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_7:
+                                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                                         pos -= 1
                                     pos += 1
                                     standby_partitions.append(TopicPartition(
-                                        topic_2, partitions_5, unknown_7,
+                                        topic_2.decode(), partitions_5, unknown_7,
                                     ))
-                            tags = data[pos]
+                            tags_8 = data[pos]
                             unknown_8: UnknownTags = ()
-                            if tags:
-                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_8:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                                 pos -= 1
                             pos += 1
                             partitions_by_user_endpoint.append(EndpointToPartitions(
                                 user_endpoint, active_partitions, standby_partitions, unknown_8,
                             ))
-                tags = data[pos]
+                tags_9 = data[pos]
                 unknown_9: UnknownTags = ()
-                if tags:
-                    unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_9:
+                    unknown_9, pos = read_unknown_tags(data, pos + 1, tags_9)
                     pos -= 1
-                return StreamsGroupHeartbeatResponse(
-                    throttle_time_ms, error_code, error_message, member_id, member_epoch,
-                    heartbeat_interval_ms, 0, task_offset_interval_ms, acceptable_recovery_lag, status,
-                    active_tasks, standby_tasks, warmup_tasks, topology_description_required,
-                    endpoint_information_epoch, partitions_by_user_endpoint, unknown_9,
-                ), pos + 1
+                message = StreamsGroupHeartbeatResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    member_id.decode(), member_epoch, heartbeat_interval_ms, 0, task_offset_interval_ms,
+                    acceptable_recovery_lag, status, active_tasks, standby_tasks, warmup_tasks,
+                    topology_description_required, endpoint_information_epoch, partitions_by_user_endpoint,
+                    unknown_9,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
-                error_message_2: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message_2 = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message_2 = None
-                    pos += 7
+                throttle_time_ms_2, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                if error_message_size_2 < 128:
+                    error_message_2, member_id_size_2 = _read_nullable_string_B[error_message_size_2](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size_2 or 1) + 7
                 else:
-                    error_message_2, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                    (
+                        error_message_2, member_id_size_2,
+                    ), pos = long_string(data, pos + 7, error_message_size_2, "B")
+                if member_id_size_2 < 128:
+                    (
+                        member_id_2, member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy,
+                        task_offset_interval_ms_2, status_size_2,
+                    ) = _read_string_iiiiB[member_id_size_2](data, pos)
+                    pos += member_id_size_2 + 16
                 else:
-                    member_id_2, pos = long_string(data, pos + 1, size)
-                (
-                    member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy,
-                    task_offset_interval_ms_2, size,
-                ) = _read_iiiiB(data, pos)
-                pos += 17
+                    (
+                        member_id_2, member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy,
+                        task_offset_interval_ms_2, status_size_2,
+                    ), pos = long_string(data, pos, member_id_size_2, "iiiiB")
                 status_2: list[Status] | None
-                if size == 0:
+                if status_size_2 == 0:
                     status_2 = None
                 else:
                     status_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            status_code_2, size = _read_bB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 1 + size
-                                status_detail_2 = data[pos + 2:end].decode()
-                                pos = end
+                    if status_size_2 != 1:
+                        if not 0 < status_size_2 < 128:
+                            status_size_2, pos = long_count(data, pos, status_size_2)
+                        while status_size_2 > 1:
+                            status_size_2 -= 1
+                            status_code_2, status_detail_size_2 = _read_bB(data, pos)
+                            if status_detail_size_2 < 128:
+                                status_detail_2, tags_10 = _read_string_B[status_detail_size_2](data, pos + 2)
+                                pos += status_detail_size_2 + 2
                             else:
-                                status_detail_2, pos = long_string(data, pos + 2, size)
-                            tags = data[pos]
+                                (
+                                    status_detail_2, tags_10,
+                                ), pos = long_string(data, pos + 2, status_detail_size_2, "B")
                             unknown_10: UnknownTags = ()
-                            if tags:
-                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            status_2.append(Status(status_code_2, status_detail_2, unknown_10))
-                size = data[pos]
+                            if tags_10:
+                                unknown_10, pos = read_unknown_tags(data, pos, tags_10)
+                            status_2.append(Status(status_code_2, status_detail_2.decode(), unknown_10))
+                active_tasks_size_2 = data[pos]
                 pos += 1
                 active_tasks_2: list[TaskIds] | None
-                if size == 0:
+                if active_tasks_size_2 == 0:
                     active_tasks_2 = None
                 else:
                     active_tasks_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_4 = data[pos + 1:end].decode()
-                                pos = end
+                    if active_tasks_size_2 != 1:
+                        if not 0 < active_tasks_size_2 < 128:
+                            active_tasks_size_2, pos = long_count(data, pos, active_tasks_size_2)
+                        while active_tasks_size_2 > 1:
+                            active_tasks_size_2 -= 1
+                            subtopology_id_size_4 = data[pos]
+                            if subtopology_id_size_4 < 128:
+                                subtopology_id_4, partitions_size_6 = _read_string_B[subtopology_id_size_4](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_4 + 1
                             else:
-                                subtopology_id_4, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_4, partitions_size_6,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_4, "B")
                             partitions_6: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_6 == 1:
                                 partitions_6 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_6 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_6 < SHORT:
+                                partitions_6 = _read_array_i[partitions_size_6](data, pos)
+                                pos += 4 * partitions_size_6 - 4
                             else:
-                                partitions_6, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_6, pos = long_array(data, pos, partitions_size_6, "i")
+                            tags_11 = data[pos]
                             unknown_11: UnknownTags = ()
-                            if tags:
-                                unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_11:
+                                unknown_11, pos = read_unknown_tags(data, pos + 1, tags_11)
                                 pos -= 1
                             pos += 1
-                            active_tasks_2.append(TaskIds(subtopology_id_4, partitions_6, unknown_11))
-                size = data[pos]
+                            active_tasks_2.append(TaskIds(
+                                subtopology_id_4.decode(), partitions_6, unknown_11,
+                            ))
+                standby_tasks_size_2 = data[pos]
                 pos += 1
                 standby_tasks_2: list[TaskIds] | None
-                if size == 0:
+                if standby_tasks_size_2 == 0:
                     standby_tasks_2 = None
                 else:
                     standby_tasks_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_5 = data[pos + 1:end].decode()
-                                pos = end
+                    if standby_tasks_size_2 != 1:
+                        if not 0 < standby_tasks_size_2 < 128:
+                            standby_tasks_size_2, pos = long_count(data, pos, standby_tasks_size_2)
+                        while standby_tasks_size_2 > 1:
+                            standby_tasks_size_2 -= 1
+                            subtopology_id_size_5 = data[pos]
+                            if subtopology_id_size_5 < 128:
+                                subtopology_id_5, partitions_size_7 = _read_string_B[subtopology_id_size_5](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_5 + 1
                             else:
-                                subtopology_id_5, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_5, partitions_size_7,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_5, "B")
                             partitions_7: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_7 == 1:
                                 partitions_7 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_7 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_7 < SHORT:
+                                partitions_7 = _read_array_i[partitions_size_7](data, pos)
+                                pos += 4 * partitions_size_7 - 4
                             else:
-                                partitions_7, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_7, pos = long_array(data, pos, partitions_size_7, "i")
+                            tags_12 = data[pos]
                             unknown_12: UnknownTags = ()
-                            if tags:
-                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_12:
+                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags_12)
                                 pos -= 1
                             pos += 1
-                            standby_tasks_2.append(TaskIds(subtopology_id_5, partitions_7, unknown_12))
-                size = data[pos]
+                            standby_tasks_2.append(TaskIds(
+                                subtopology_id_5.decode(), partitions_7, unknown_12,
+                            ))
+                warmup_tasks_size_2 = data[pos]
                 pos += 1
                 warmup_tasks_2: list[TaskIds] | None
-                if size == 0:
+                if warmup_tasks_size_2 == 0:
                     warmup_tasks_2 = None
                 else:
                     warmup_tasks_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_6 = data[pos + 1:end].decode()
-                                pos = end
+                    if warmup_tasks_size_2 != 1:
+                        if not 0 < warmup_tasks_size_2 < 128:
+                            warmup_tasks_size_2, pos = long_count(data, pos, warmup_tasks_size_2)
+                        while warmup_tasks_size_2 > 1:
+                            warmup_tasks_size_2 -= 1
+                            subtopology_id_size_6 = data[pos]
+                            if subtopology_id_size_6 < 128:
+                                subtopology_id_6, partitions_size_8 = _read_string_B[subtopology_id_size_6](
+                                    data, pos + 1,
+                                )
+                                pos += subtopology_id_size_6 + 1
                             else:
-                                subtopology_id_6, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (
+                                    subtopology_id_6, partitions_size_8,
+                                ), pos = long_string(data, pos + 1, subtopology_id_size_6, "B")
                             partitions_8: tuple[int, ...]
-                            if size == 1:
+                            if partitions_size_8 == 1:
                                 partitions_8 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_8 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partitions_size_8 < SHORT:
+                                partitions_8 = _read_array_i[partitions_size_8](data, pos)
+                                pos += 4 * partitions_size_8 - 4
                             else:
-                                partitions_8, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
+                                partitions_8, pos = long_array(data, pos, partitions_size_8, "i")
+                            tags_13 = data[pos]
                             unknown_13: UnknownTags = ()
-                            if tags:
-                                unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_13:
+                                unknown_13, pos = read_unknown_tags(data, pos + 1, tags_13)
                                 pos -= 1
                             pos += 1
-                            warmup_tasks_2.append(TaskIds(subtopology_id_6, partitions_8, unknown_13))
-                endpoint_information_epoch_2, size = _read_iB(data, pos)
+                            warmup_tasks_2.append(TaskIds(
+                                subtopology_id_6.decode(), partitions_8, unknown_13,
+                            ))
+                endpoint_information_epoch_2, partitions_by_user_endpoint_size_2 = _read_iB(data, pos)
                 pos += 5
                 partitions_by_user_endpoint_2: list[EndpointToPartitions] | None
-                if size == 0:
+                if partitions_by_user_endpoint_size_2 == 0:
                     partitions_by_user_endpoint_2 = None
                 else:
                     partitions_by_user_endpoint_2 = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                host_2 = data[pos + 1:end].decode()
-                                pos = end
+                    if partitions_by_user_endpoint_size_2 != 1:
+                        if not 0 < partitions_by_user_endpoint_size_2 < 128:
+                            partitions_by_user_endpoint_size_2, pos = long_count(
+                                data, pos, partitions_by_user_endpoint_size_2,
+                            )
+                        while partitions_by_user_endpoint_size_2 > 1:
+                            partitions_by_user_endpoint_size_2 -= 1
+                            host_size_2 = data[pos]
+                            if host_size_2 < 128:
+                                host_2, port_2, tags_14 = _read_string_HB[host_size_2](data, pos + 1)
+                                pos += host_size_2 + 3
                             else:
-                                host_2, pos = long_string(data, pos + 1, size)
-                            port_2, tags = _read_HB(data, pos)
+                                (host_2, port_2, tags_14), pos = long_string(data, pos + 1, host_size_2, "HB")
                             unknown_14: UnknownTags = ()
-                            if tags:
-                                unknown_14, pos = read_unknown_tags(data, pos + 3, tags)
-                                pos -= 3
-                            user_endpoint_2 = Endpoint(host_2, port_2, unknown_14)
-                            size = data[pos + 3]
-                            pos += 4
+                            if tags_14:
+                                unknown_14, pos = read_unknown_tags(data, pos, tags_14)
+                            user_endpoint_2 = Endpoint(host_2.decode(), port_2, unknown_14)
+                            active_partitions_size_2 = data[pos]
+                            pos += 1
                             active_partitions_2: list[TopicPartition]
                             active_partitions_2 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        topic_3 = data[pos + 1:end].decode()
-                                        pos = end
+                            if active_partitions_size_2 != 1:
+                                if not 0 < active_partitions_size_2 < 128:
+                                    active_partitions_size_2, pos = long_count(
+                                        data, pos, active_partitions_size_2,
+                                    )
+                                while active_partitions_size_2 > 1:
+                                    active_partitions_size_2 -= 1
+                                    topic_size_3 = data[pos]
+                                    if topic_size_3 < 128:
+                                        topic_3, partitions_size_9 = _read_string_B[topic_size_3](
+                                            data, pos + 1,
+                                        )
+                                        pos += topic_size_3 + 1
                                     else:
-                                        topic_3, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
+                                        (
+                                            topic_3, partitions_size_9,
+                                        ), pos = long_string(data, pos + 1, topic_size_3, "B")
                                     partitions_9: tuple[int, ...]
-                                    if size == 1:
+                                    if partitions_size_9 == 1:
                                         partitions_9 = ()
-                                        pos += 1
-                                    elif 0 < size < SHORT:
-                                        partitions_9 = _read_array_i[size](data, pos + 1)
-                                        pos += 4 * size - 3
+                                    elif 0 < partitions_size_9 < SHORT:
+                                        partitions_9 = _read_array_i[partitions_size_9](data, pos)
+                                        pos += 4 * partitions_size_9 - 4
                                     else:
-                                        partitions_9, pos = long_array(data, pos + 1, size, "i")
-                                    tags = data[pos]
+                                        partitions_9, pos = long_array(data, pos, partitions_size_9, "i")
+                                    tags_15 = data[pos]
                                     unknown_15: UnknownTags = ()
-                                    if tags:
-                                        unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_15:
+                                        unknown_15, pos = read_unknown_tags(data, pos + 1, tags_15)
                                         pos -= 1
                                     pos += 1
                                     active_partitions_2.append(TopicPartition(
-                                        topic_3, partitions_9, unknown_15,
+                                        topic_3.decode(), partitions_9, unknown_15,
                                     ))
-                            size = data[pos]
+                            standby_partitions_size_2 = data[pos]
                             pos += 1
                             standby_partitions_2: list[TopicPartition]
                             standby_partitions_2 = []
-                            if size != 1:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        topic_4 = data[pos + 1:end].decode()
-                                        pos = end
+                            if standby_partitions_size_2 != 1:
+                                if not 0 < standby_partitions_size_2 < 128:
+                                    standby_partitions_size_2, pos = long_count(
+                                        data, pos, standby_partitions_size_2,
+                                    )
+                                while standby_partitions_size_2 > 1:
+                                    standby_partitions_size_2 -= 1
+                                    topic_size_4 = data[pos]
+                                    if topic_size_4 < 128:
+                                        topic_4, partitions_size_10 = _read_string_B[topic_size_4](
+                                            data, pos + 1,
+                                        )
+                                        pos += topic_size_4 + 1
                                     else:
-                                        topic_4, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
+                                        (
+                                            topic_4, partitions_size_10,
+                                        ), pos = long_string(data, pos + 1, topic_size_4, "B")
                                     partitions_10: tuple[int, ...]
-                                    if size == 1:
+                                    if partitions_size_10 == 1:
                                         partitions_10 = ()
-                                        pos += 1
-                                    elif 0 < size < SHORT:
-                                        partitions_10 = _read_array_i[size](data, pos + 1)
-                                        pos += 4 * size - 3
+                                    elif 0 < partitions_size_10 < SHORT:
+                                        partitions_10 = _read_array_i[partitions_size_10](data, pos)
+                                        pos += 4 * partitions_size_10 - 4
                                     else:
-                                        partitions_10, pos = long_array(data, pos + 1, size, "i")
-                                    tags = data[pos]
+                                        partitions_10, pos = long_array(data, pos, partitions_size_10, "i")
+                                    tags_16 = data[pos]
                                     unknown_16: UnknownTags = ()
-                                    if tags:
-                                        unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
+                                    if tags_16:
+                                        unknown_16, pos = read_unknown_tags(data, pos + 1, tags_16)
                                         pos -= 1
                                     pos += 1
                                     standby_partitions_2.append(TopicPartition(
-                                        topic_4, partitions_10, unknown_16,
+                                        topic_4.decode(), partitions_10, unknown_16,
                                     ))
-                            tags = data[pos]
+                            tags_17 = data[pos]
                             unknown_17: UnknownTags = ()
-                            if tags:
-                                unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
+                            if tags_17:
+                                unknown_17, pos = read_unknown_tags(data, pos + 1, tags_17)
                                 pos -= 1
                             pos += 1
                             partitions_by_user_endpoint_2.append(EndpointToPartitions(
                                 user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17,
                             ))
-                tags = data[pos]
+                tags_18 = data[pos]
                 unknown_18: UnknownTags = ()
-                if tags:
-                    unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_18:
+                    unknown_18, pos = read_unknown_tags(data, pos + 1, tags_18)
                     pos -= 1
-                return StreamsGroupHeartbeatResponse(
-                    throttle_time_ms_2, error_code_2, error_message_2, member_id_2, member_epoch_2,
-                    heartbeat_interval_ms_2, acceptable_recovery_lag_legacy, task_offset_interval_ms_2, -1,
-                    status_2, active_tasks_2, standby_tasks_2, warmup_tasks_2, False,
-                    endpoint_information_epoch_2, partitions_by_user_endpoint_2, unknown_18,
-                ), pos + 1
+                message = StreamsGroupHeartbeatResponse(
+                    throttle_time_ms_2, error_code_2,
+                    error_message_2.decode() if error_message_size_2 else None, member_id_2.decode(),
+                    member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy,
+                    task_offset_interval_ms_2, -1, status_2, active_tasks_2, standby_tasks_2, warmup_tasks_2,
+                    False, endpoint_information_epoch_2, partitions_by_user_endpoint_2, unknown_18,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

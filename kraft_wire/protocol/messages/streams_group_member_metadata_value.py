@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,13 +16,15 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_HB = struct.Struct(">HB").unpack_from
-_read_iiB = struct.Struct(">iiB").unpack_from
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_HB = struct.Struct(">HB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_string_iiB = string_readers("iiB")
 
 
 class Endpoint(Structure, gc=False):
@@ -100,116 +104,105 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupMemberMetadataValue:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    instance_id = None
-                    pos += 1
+                instance_id_size = data[pos]
+                if instance_id_size < 128:
+                    instance_id, rack_id_size = _read_nullable_string_B[instance_id_size](data, pos + 1)
+                    pos += (instance_id_size or 1) + 1
                 else:
-                    instance_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                rack_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    rack_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    rack_id = None
-                    pos += 1
+                    (instance_id, rack_id_size), pos = long_string(data, pos + 1, instance_id_size, "B")
+                if rack_id_size < 128:
+                    rack_id, client_id_size = _read_nullable_string_B[rack_id_size](data, pos)
+                    pos += (rack_id_size or 1)
                 else:
-                    rack_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_id = data[pos + 1:end].decode()
-                    pos = end
+                    (rack_id, client_id_size), pos = long_string(data, pos, rack_id_size, "B")
+                if client_id_size < 128:
+                    client_id, client_host_size = _read_string_B[client_id_size](data, pos)
+                    pos += client_id_size
                 else:
-                    client_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    client_host = data[pos + 1:end].decode()
-                    pos = end
+                    (client_id, client_host_size), pos = long_string(data, pos, client_id_size, "B")
+                if client_host_size < 128:
+                    client_host, rebalance_timeout_ms, topology_epoch, process_id_size = _read_string_iiB[client_host_size](
+                        data, pos,
+                    )
+                    pos += client_host_size + 8
                 else:
-                    client_host, pos = long_string(data, pos + 1, size)
-                rebalance_timeout_ms, topology_epoch, size = _read_iiB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 8 + size
-                    process_id = data[pos + 9:end].decode()
-                    pos = end
+                    (
+                        client_host, rebalance_timeout_ms, topology_epoch, process_id_size,
+                    ), pos = long_string(data, pos, client_host_size, "iiB")
+                if process_id_size < 128:
+                    process_id, user_endpoint_size = _read_string_B[process_id_size](data, pos)
+                    pos += process_id_size
                 else:
-                    process_id, pos = long_string(data, pos + 9, size)
-                size = data[pos]
-                pos += 1
+                    (process_id, user_endpoint_size), pos = long_string(data, pos, process_id_size, "B")
                 user_endpoint: Endpoint | None
-                if size > 127:
+                if user_endpoint_size > 127:
                     user_endpoint = None
                 else:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
+                    host_size = data[pos]
+                    if host_size < 128:
+                        host, port, tags = _read_string_HB[host_size](data, pos + 1)
+                        pos += host_size + 3
                     else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, tags = _read_HB(data, pos)
+                        (host, port, tags), pos = long_string(data, pos + 1, host_size, "HB")
                     unknown: UnknownTags = ()
                     if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    user_endpoint = Endpoint(host, port, unknown)
-                size = data[pos]
+                        unknown, pos = read_unknown_tags(data, pos, tags)
+                    user_endpoint = Endpoint(host.decode(), port, unknown)
+                client_tags_size = data[pos]
                 pos += 1
                 client_tags: list[KeyValue]
                 client_tags = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            key = data[pos + 1:end].decode()
-                            pos = end
+                if client_tags_size != 1:
+                    if not 0 < client_tags_size < 128:
+                        client_tags_size, pos = long_count(data, pos, client_tags_size)
+                    while client_tags_size > 1:
+                        client_tags_size -= 1
+                        key_size = data[pos]
+                        if key_size < 128:
+                            key, value_size = _read_string_B[key_size](data, pos + 1)
+                            pos += key_size + 1
                         else:
-                            key, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            value = data[pos + 1:end].decode()
-                            pos = end
+                            (key, value_size), pos = long_string(data, pos + 1, key_size, "B")
+                        if value_size < 128:
+                            value, tags_2 = _read_string_B[value_size](data, pos)
+                            pos += value_size
                         else:
-                            value, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            (value, tags_2), pos = long_string(data, pos, value_size, "B")
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        client_tags.append(KeyValue(key, value, unknown_2))
-                tags = data[pos]
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                        client_tags.append(KeyValue(key.decode(), value.decode(), unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return StreamsGroupMemberMetadataValue(
-                    instance_id, rack_id, client_id, client_host, rebalance_timeout_ms, topology_epoch,
-                    process_id, user_endpoint, client_tags, unknown_3,
-                ), pos + 1
+                message = StreamsGroupMemberMetadataValue(
+                    instance_id.decode() if instance_id_size else None,
+                    rack_id.decode() if rack_id_size else None, client_id.decode(), client_host.decode(),
+                    rebalance_timeout_ms, topology_epoch, process_id.decode(), user_endpoint, client_tags,
+                    unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

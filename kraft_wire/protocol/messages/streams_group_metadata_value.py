@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+    long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -20,6 +20,7 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_iqB = struct.Struct(">iqB").pack
+_read_string_B = string_readers("B")
 
 
 class LastAssignmentConfig(Structure, gc=False):
@@ -83,7 +84,9 @@ class StreamsGroupMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupMetadataValue:
         start = pos
         try:
             if version == 0:
@@ -100,76 +103,79 @@ class StreamsGroupMetadataValue(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            validated_topology_epoch, = _read_i(data, pos)
-                            pos += 4
-                        elif tag == 1:
-                            size = data[pos]
-                            pos += 1
-                            if size == 0:
-                                last_assignment_configs = None
-                            else:
-                                last_assignment_configs = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            key, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            value, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
-                                        unknown_2: UnknownTags = ()
-                                        if tags:
-                                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        last_assignment_configs.append(LastAssignmentConfig(
-                                            key, value, unknown_2,
-                                        ))
-                        elif tag == 2:
-                            stored_description_topology_epoch, = _read_i(data, pos)
-                            pos += 4
-                        elif tag == 3:
-                            failed_description_topology_epoch, = _read_i(data, pos)
-                            pos += 4
-                        elif tag < 4:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        validated_topology_epoch, = _read_i(data, pos + 2)
+                        pos += 6
+                        tags -= 1
+                    if tags and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        last_assignment_configs_size = data[pos + 2]
+                        pos += 3
+                        if last_assignment_configs_size == 0:
+                            last_assignment_configs = None
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return StreamsGroupMetadataValue(
-                        epoch, metadata_hash, validated_topology_epoch, last_assignment_configs,
-                        stored_description_topology_epoch, failed_description_topology_epoch, unknown,
-                    ), pos
+                            last_assignment_configs = []
+                            if last_assignment_configs_size != 1:
+                                if not 0 < last_assignment_configs_size < 128:
+                                    last_assignment_configs_size, pos = long_count(
+                                        data, pos, last_assignment_configs_size,
+                                    )
+                                while last_assignment_configs_size > 1:
+                                    last_assignment_configs_size -= 1
+                                    key_size = data[pos]
+                                    if key_size < 128:
+                                        key, value_size = _read_string_B[key_size](data, pos + 1)
+                                        pos += key_size + 1
+                                    else:
+                                        (key, value_size), pos = long_string(data, pos + 1, key_size, "B")
+                                    if value_size < 128:
+                                        value, tags_2 = _read_string_B[value_size](data, pos)
+                                        pos += value_size
+                                    else:
+                                        (value, tags_2), pos = long_string(data, pos, value_size, "B")
+                                    unknown_2: UnknownTags = ()
+                                    if tags_2:
+                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                                    last_assignment_configs.append(LastAssignmentConfig(
+                                        key.decode(), value.decode(), unknown_2,
+                                    ))
+                        tags -= 1
+                    if tags and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        stored_description_topology_epoch, = _read_i(data, pos + 2)
+                        pos += 6
+                        tags -= 1
+                    if tags and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        failed_description_topology_epoch, = _read_i(data, pos + 2)
+                        pos += 6
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 4)
+                message = StreamsGroupMetadataValue(
+                    epoch, metadata_hash, validated_topology_epoch, last_assignment_configs,
+                    stored_description_topology_epoch, failed_description_topology_epoch, unknown,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

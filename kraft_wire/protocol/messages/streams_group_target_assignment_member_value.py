@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -16,6 +16,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -59,125 +60,138 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupTargetAssignmentMemberValue:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
+                active_tasks_size = data[pos]
                 pos += 1
                 active_tasks: list[TaskIds]
                 active_tasks = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id = data[pos + 1:end].decode()
-                            pos = end
+                if active_tasks_size != 1:
+                    if not 0 < active_tasks_size < 128:
+                        active_tasks_size, pos = long_count(data, pos, active_tasks_size)
+                    while active_tasks_size > 1:
+                        active_tasks_size -= 1
+                        subtopology_id_size = data[pos]
+                        if subtopology_id_size < 128:
+                            subtopology_id, partitions_size = _read_string_B[subtopology_id_size](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size + 1
                         else:
-                            subtopology_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id, partitions_size,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                         partitions: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size == 1:
                             partitions = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size < SHORT:
+                            partitions = _read_array_i[partitions_size](data, pos)
+                            pos += 4 * partitions_size - 4
                         else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
+                            partitions, pos = long_array(data, pos, partitions_size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        active_tasks.append(TaskIds(subtopology_id, partitions, unknown))
-                size = data[pos]
+                        active_tasks.append(TaskIds(subtopology_id.decode(), partitions, unknown))
+                standby_tasks_size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds]
                 standby_tasks = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if standby_tasks_size != 1:
+                    if not 0 < standby_tasks_size < 128:
+                        standby_tasks_size, pos = long_count(data, pos, standby_tasks_size)
+                    while standby_tasks_size > 1:
+                        standby_tasks_size -= 1
+                        subtopology_id_size_2 = data[pos]
+                        if subtopology_id_size_2 < 128:
+                            subtopology_id_2, partitions_size_2 = _read_string_B[subtopology_id_size_2](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_2 + 1
                         else:
-                            subtopology_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_2, "B")
                         partitions_2: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_2 == 1:
                             partitions_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_2 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_2](data, pos)
+                            pos += 4 * partitions_size_2 - 4
                         else:
-                            partitions_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_2, pos = long_array(data, pos, partitions_size_2, "i")
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_2))
-                size = data[pos]
+                        standby_tasks.append(TaskIds(subtopology_id_2.decode(), partitions_2, unknown_2))
+                warmup_tasks_size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
                 warmup_tasks = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_3 = data[pos + 1:end].decode()
-                            pos = end
+                if warmup_tasks_size != 1:
+                    if not 0 < warmup_tasks_size < 128:
+                        warmup_tasks_size, pos = long_count(data, pos, warmup_tasks_size)
+                    while warmup_tasks_size > 1:
+                        warmup_tasks_size -= 1
+                        subtopology_id_size_3 = data[pos]
+                        if subtopology_id_size_3 < 128:
+                            subtopology_id_3, partitions_size_3 = _read_string_B[subtopology_id_size_3](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size_3 + 1
                         else:
-                            subtopology_id_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
+                            (
+                                subtopology_id_3, partitions_size_3,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size_3, "B")
                         partitions_3: tuple[int, ...]
-                        if size == 1:
+                        if partitions_size_3 == 1:
                             partitions_3 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_3 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        elif 0 < partitions_size_3 < SHORT:
+                            partitions_3 = _read_array_i[partitions_size_3](data, pos)
+                            pos += 4 * partitions_size_3 - 4
                         else:
-                            partitions_3, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
+                            partitions_3, pos = long_array(data, pos, partitions_size_3, "i")
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_3))
-                tags = data[pos]
+                        warmup_tasks.append(TaskIds(subtopology_id_3.decode(), partitions_3, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return StreamsGroupTargetAssignmentMemberValue(
+                message = StreamsGroupTargetAssignmentMemberValue(
                     active_tasks, standby_tasks, warmup_tasks, unknown_4,
-                ), pos + 1
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags,
+    long_count, long_string, nullable_string_readers, read_compact_strings, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,11 +18,13 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_bB = struct.Struct(">bB").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_bB = string_readers("bB")
+_read_string_iB = string_readers("iB")
 
 
 class TopologyDescriptionNode(Structure, gc=False):
@@ -139,92 +141,84 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[StreamsGroupTopologyDescriptionUpdateRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupTopologyDescriptionUpdateRequest:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, member_id_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
-                    pos = end
+                    (group_id, member_id_size), pos = long_string(data, pos + 1, group_id_size, "B")
+                if member_id_size < 128:
+                    member_id, topology_epoch, subtopologies_size = _read_string_iB[member_id_size](data, pos)
+                    pos += member_id_size + 4
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
-                topology_epoch, size = _read_iB(data, pos)
-                pos += 5
+                    (
+                        member_id, topology_epoch, subtopologies_size,
+                    ), pos = long_string(data, pos, member_id_size, "iB")
                 subtopologies: list[TopologyDescriptionSubtopology]
                 subtopologies = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id = data[pos + 1:end].decode()
-                            pos = end
+                if subtopologies_size != 1:
+                    if not 0 < subtopologies_size < 128:
+                        subtopologies_size, pos = long_count(data, pos, subtopologies_size)
+                    while subtopologies_size > 1:
+                        subtopologies_size -= 1
+                        subtopology_id_size = data[pos]
+                        if subtopology_id_size < 128:
+                            subtopology_id, nodes_size = _read_string_B[subtopology_id_size](data, pos + 1)
+                            pos += subtopology_id_size + 1
                         else:
-                            subtopology_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                subtopology_id, nodes_size,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                         nodes: list[TopologyDescriptionNode]
                         nodes = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if nodes_size != 1:
+                            if not 0 < nodes_size < 128:
+                                nodes_size, pos = long_count(data, pos, nodes_size)
+                            while nodes_size > 1:
+                                nodes_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, node_type, source_topics_size = _read_string_bB[name_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size + 2
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                node_type, size = _read_bB(data, pos)
-                                pos += 2
+                                    (
+                                        name, node_type, source_topics_size,
+                                    ), pos = long_string(data, pos + 1, name_size, "bB")
                                 source_topics: tuple[str, ...]
-                                if size == 1:
+                                if source_topics_size == 1:
                                     source_topics = ()
                                 else:
-                                    source_topics, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
-                                sink_topic: str | None
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    sink_topic = data[pos + 1:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    sink_topic = None
-                                    pos += 1
+                                    source_topics, pos = read_compact_strings(data, pos, source_topics_size)
+                                sink_topic_size = data[pos]
+                                if sink_topic_size < 128:
+                                    sink_topic, stores_size = _read_nullable_string_B[sink_topic_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += (sink_topic_size or 1) + 1
                                 else:
-                                    sink_topic, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (
+                                        sink_topic, stores_size,
+                                    ), pos = long_string(data, pos + 1, sink_topic_size, "B")
                                 stores: tuple[str, ...]
-                                if size == 1:
+                                if stores_size == 1:
                                     stores = ()
                                 else:
-                                    stores, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
+                                    stores, pos = read_compact_strings(data, pos, stores_size)
+                                successors_size = data[pos]
                                 pos += 1
                                 successors: tuple[str, ...]
-                                if size == 1:
+                                if successors_size == 1:
                                     successors = ()
                                 else:
-                                    successors, pos = read_compact_strings(data, pos, size)
+                                    successors, pos = read_compact_strings(data, pos, successors_size)
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -232,145 +226,159 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                                     pos -= 1
                                 pos += 1
                                 nodes.append(TopologyDescriptionNode(
-                                    name, node_type, source_topics, sink_topic, stores, successors, unknown,
+                                    name.decode(), node_type, source_topics,
+                                    sink_topic.decode() if sink_topic_size else None, stores, successors,
+                                    unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        subtopologies.append(TopologyDescriptionSubtopology(subtopology_id, nodes, unknown_2))
-                size = data[pos]
+                        subtopologies.append(TopologyDescriptionSubtopology(
+                            subtopology_id.decode(), nodes, unknown_2,
+                        ))
+                global_stores_size = data[pos]
                 pos += 1
                 global_stores: list[TopologyDescriptionGlobalStore]
                 global_stores = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
+                if global_stores_size != 1:
+                    if not 0 < global_stores_size < 128:
+                        global_stores_size, pos = long_count(data, pos, global_stores_size)
+                    while global_stores_size > 1:
+                        global_stores_size -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, node_type_2, source_topics_size_2 = _read_string_bB[name_size_2](
+                                data, pos + 1,
+                            )
+                            pos += name_size_2 + 2
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        node_type_2, size = _read_bB(data, pos)
-                        pos += 2
+                            (
+                                name_2, node_type_2, source_topics_size_2,
+                            ), pos = long_string(data, pos + 1, name_size_2, "bB")
                         source_topics_2: tuple[str, ...]
-                        if size == 1:
+                        if source_topics_size_2 == 1:
                             source_topics_2 = ()
                         else:
-                            source_topics_2, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        sink_topic_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            sink_topic_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            sink_topic_2 = None
-                            pos += 1
+                            source_topics_2, pos = read_compact_strings(data, pos, source_topics_size_2)
+                        sink_topic_size_2 = data[pos]
+                        if sink_topic_size_2 < 128:
+                            sink_topic_2, stores_size_2 = _read_nullable_string_B[sink_topic_size_2](
+                                data, pos + 1,
+                            )
+                            pos += (sink_topic_size_2 or 1) + 1
                         else:
-                            sink_topic_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                sink_topic_2, stores_size_2,
+                            ), pos = long_string(data, pos + 1, sink_topic_size_2, "B")
                         stores_2: tuple[str, ...]
-                        if size == 1:
+                        if stores_size_2 == 1:
                             stores_2 = ()
                         else:
-                            stores_2, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
+                            stores_2, pos = read_compact_strings(data, pos, stores_size_2)
+                        successors_size_2 = data[pos]
                         pos += 1
                         successors_2: tuple[str, ...]
-                        if size == 1:
+                        if successors_size_2 == 1:
                             successors_2 = ()
                         else:
-                            successors_2, pos = read_compact_strings(data, pos, size)
-                        tags = data[pos]
+                            successors_2, pos = read_compact_strings(data, pos, successors_size_2)
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         source = TopologyDescriptionNode(
-                            name_2, node_type_2, source_topics_2, sink_topic_2, stores_2, successors_2,
+                            name_2.decode(), node_type_2, source_topics_2,
+                            sink_topic_2.decode() if sink_topic_size_2 else None, stores_2, successors_2,
                             unknown_3,
                         )
-                        size = data[pos + 1]
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            name_3 = data[pos + 2:end].decode()
-                            pos = end
+                        name_size_3 = data[pos + 1]
+                        if name_size_3 < 128:
+                            name_3, node_type_3, source_topics_size_3 = _read_string_bB[name_size_3](
+                                data, pos + 2,
+                            )
+                            pos += name_size_3 + 3
                         else:
-                            name_3, pos = long_string(data, pos + 2, size)
-                        node_type_3, size = _read_bB(data, pos)
-                        pos += 2
+                            (
+                                name_3, node_type_3, source_topics_size_3,
+                            ), pos = long_string(data, pos + 2, name_size_3, "bB")
                         source_topics_3: tuple[str, ...]
-                        if size == 1:
+                        if source_topics_size_3 == 1:
                             source_topics_3 = ()
                         else:
-                            source_topics_3, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        sink_topic_3: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            sink_topic_3 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            sink_topic_3 = None
-                            pos += 1
+                            source_topics_3, pos = read_compact_strings(data, pos, source_topics_size_3)
+                        sink_topic_size_3 = data[pos]
+                        if sink_topic_size_3 < 128:
+                            sink_topic_3, stores_size_3 = _read_nullable_string_B[sink_topic_size_3](
+                                data, pos + 1,
+                            )
+                            pos += (sink_topic_size_3 or 1) + 1
                         else:
-                            sink_topic_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                sink_topic_3, stores_size_3,
+                            ), pos = long_string(data, pos + 1, sink_topic_size_3, "B")
                         stores_3: tuple[str, ...]
-                        if size == 1:
+                        if stores_size_3 == 1:
                             stores_3 = ()
                         else:
-                            stores_3, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
+                            stores_3, pos = read_compact_strings(data, pos, stores_size_3)
+                        successors_size_3 = data[pos]
                         pos += 1
                         successors_3: tuple[str, ...]
-                        if size == 1:
+                        if successors_size_3 == 1:
                             successors_3 = ()
                         else:
-                            successors_3, pos = read_compact_strings(data, pos, size)
-                        tags = data[pos]
+                            successors_3, pos = read_compact_strings(data, pos, successors_size_3)
+                        tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_4:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
                         processor = TopologyDescriptionNode(
-                            name_3, node_type_3, source_topics_3, sink_topic_3, stores_3, successors_3,
+                            name_3.decode(), node_type_3, source_topics_3,
+                            sink_topic_3.decode() if sink_topic_size_3 else None, stores_3, successors_3,
                             unknown_4,
                         )
-                        tags = data[pos + 1]
+                        tags_5 = data[pos + 1]
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 2, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 2, tags_5)
                             pos -= 2
                         pos += 2
                         global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_5))
-                tags = data[pos]
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
                 topology_description = TopologyDescription(subtopologies, global_stores, unknown_6)
-                tags = data[pos + 1]
+                tags_7 = data[pos + 1]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 2, tags_7)
                     pos -= 2
-                return StreamsGroupTopologyDescriptionUpdateRequest(
-                    group_id, member_id, topology_epoch, topology_description, unknown_7,
-                ), pos + 2
+                message = StreamsGroupTopologyDescriptionUpdateRequest(
+                    group_id.decode(), member_id.decode(), topology_epoch, topology_description, unknown_7,
+                )
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupTopologyDescriptionUpdateRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

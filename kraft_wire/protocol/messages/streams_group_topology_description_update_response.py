@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,6 +16,7 @@ from kraft_wire.protocol.tier import use_compiled
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
@@ -45,24 +46,18 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> StreamsGroupTopologyDescriptionUpdateResponse:
         try:
             if version == 0:
-                throttle_time_ms, error_code, size = _read_ihB(data, 0)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = 6 + size
-                    error_message = data[7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos = 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, 0)
+                if error_message_size < 128:
+                    error_message, tags = _read_nullable_string_B[error_message_size](data, 7)
+                    pos = (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, 7, size)
-                tags = data[pos]
+                    (error_message, tags), pos = long_string(data, 7, error_message_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return StreamsGroupTopologyDescriptionUpdateResponse(
-                    throttle_time_ms, error_code, error_message, unknown,
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -75,25 +70,19 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, tags = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                tags = data[pos]
+                    (error_message, tags), pos = long_string(data, pos + 7, error_message_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
                 return StreamsGroupTopologyDescriptionUpdateResponse(
-                    throttle_time_ms, error_code, error_message, unknown,
-                ), pos + 1
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    unknown,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

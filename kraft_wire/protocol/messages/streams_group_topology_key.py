@@ -35,9 +35,9 @@ class StreamsGroupTopologyKey(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> StreamsGroupTopologyKey:
         try:
             if version == 0:
-                size, = _read_h(data, 0)
-                if size >= 0:
-                    end = 2 + size
+                group_id_size, = _read_h(data, 0)
+                if group_id_size >= 0:
+                    end = 2 + group_id_size
                     group_id = data[2:end].decode()
                     pos = end
                 else:
@@ -53,9 +53,9 @@ class StreamsGroupTopologyKey(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size, = _read_h(data, pos)
+                if group_id_size >= 0:
+                    end = pos + 2 + group_id_size
                     group_id = data[pos + 2:end].decode()
                     pos = end
                 else:

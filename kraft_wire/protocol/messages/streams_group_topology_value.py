@@ -7,9 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings,
-    read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags,
+    string_readers,
 )
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
@@ -20,12 +21,14 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
-_read_ihB = struct.Struct(">ihB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _read_array_h = array_readers("h")
+_read_string_B = string_readers("B")
+_read_string_ihB = string_readers("ihB")
+_read_rows_hn_hn_hn = row_reader("h* h* h*")
 _write_array_h = array_writers("h")
 
 
@@ -158,231 +161,260 @@ class StreamsGroupTopologyValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> StreamsGroupTopologyValue:
         start = pos
         try:
             if version == 0:
-                epoch, size = _read_iB(data, pos)
+                epoch, subtopologies_size = _read_iB(data, pos)
                 pos += 5
                 subtopologies: list[Subtopology]
                 subtopologies = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id = data[pos + 1:end].decode()
-                            pos = end
+                if subtopologies_size != 1:
+                    if not 0 < subtopologies_size < 128:
+                        subtopologies_size, pos = long_count(data, pos, subtopologies_size)
+                    while subtopologies_size > 1:
+                        subtopologies_size -= 1
+                        subtopology_id_size = data[pos]
+                        if subtopology_id_size < 128:
+                            subtopology_id, source_topics_size = _read_string_B[subtopology_id_size](
+                                data, pos + 1,
+                            )
+                            pos += subtopology_id_size + 1
                         else:
-                            subtopology_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                subtopology_id, source_topics_size,
+                            ), pos = long_string(data, pos + 1, subtopology_id_size, "B")
                         source_topics: tuple[str, ...]
-                        if size == 1:
+                        if source_topics_size == 1:
                             source_topics = ()
                         else:
-                            source_topics, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
+                            source_topics, pos = read_compact_strings(data, pos, source_topics_size)
+                        source_topic_regex_size = data[pos]
                         pos += 1
                         source_topic_regex: tuple[str, ...]
-                        if size == 1:
+                        if source_topic_regex_size == 1:
                             source_topic_regex = ()
                         else:
-                            source_topic_regex, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
+                            source_topic_regex, pos = read_compact_strings(data, pos, source_topic_regex_size)
+                        state_changelog_topics_size = data[pos]
                         pos += 1
                         state_changelog_topics: list[TopicInfo]
                         state_changelog_topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if state_changelog_topics_size != 1:
+                            if not 0 < state_changelog_topics_size < 128:
+                                state_changelog_topics_size, pos = long_count(
+                                    data, pos, state_changelog_topics_size,
+                                )
+                            while state_changelog_topics_size > 1:
+                                state_changelog_topics_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, partitions, replication_factor, topic_configs_size = _read_string_ihB[name_size](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size + 7
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                partitions, replication_factor, size = _read_ihB(data, pos)
-                                pos += 7
+                                    (
+                                        name, partitions, replication_factor, topic_configs_size,
+                                    ), pos = long_string(data, pos + 1, name_size, "ihB")
                                 topic_configs: list[TopicConfig]
                                 topic_configs = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key = data[pos + 1:end].decode()
-                                            pos = end
+                                if topic_configs_size != 1:
+                                    if not 0 < topic_configs_size < 128:
+                                        topic_configs_size, pos = long_count(data, pos, topic_configs_size)
+                                    while topic_configs_size > 1:
+                                        topic_configs_size -= 1
+                                        key_size = data[pos]
+                                        if key_size < 128:
+                                            key, value_size = _read_string_B[key_size](data, pos + 1)
+                                            pos += key_size + 1
                                         else:
-                                            key, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value = data[pos + 1:end].decode()
-                                            pos = end
+                                            (key, value_size), pos = long_string(data, pos + 1, key_size, "B")
+                                        if value_size < 128:
+                                            value, tags = _read_string_B[value_size](data, pos)
+                                            pos += value_size
                                         else:
-                                            value, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
+                                            (value, tags), pos = long_string(data, pos, value_size, "B")
                                         unknown: UnknownTags = ()
                                         if tags:
-                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        topic_configs.append(TopicConfig(key, value, unknown))
-                                tags = data[pos]
+                                            unknown, pos = read_unknown_tags(data, pos, tags)
+                                        topic_configs.append(TopicConfig(
+                                            key.decode(), value.decode(), unknown,
+                                        ))
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 state_changelog_topics.append(TopicInfo(
-                                    name, partitions, replication_factor, topic_configs, unknown_2,
+                                    name.decode(), partitions, replication_factor, topic_configs, unknown_2,
                                 ))
-                        size = data[pos]
+                        repartition_sink_topics_size = data[pos]
                         pos += 1
                         repartition_sink_topics: tuple[str, ...]
-                        if size == 1:
+                        if repartition_sink_topics_size == 1:
                             repartition_sink_topics = ()
                         else:
-                            repartition_sink_topics, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
+                            repartition_sink_topics, pos = read_compact_strings(
+                                data, pos, repartition_sink_topics_size,
+                            )
+                        repartition_source_topics_size = data[pos]
                         pos += 1
                         repartition_source_topics: list[TopicInfo]
                         repartition_source_topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if repartition_source_topics_size != 1:
+                            if not 0 < repartition_source_topics_size < 128:
+                                repartition_source_topics_size, pos = long_count(
+                                    data, pos, repartition_source_topics_size,
+                                )
+                            while repartition_source_topics_size > 1:
+                                repartition_source_topics_size -= 1
+                                name_size_2 = data[pos]
+                                if name_size_2 < 128:
+                                    name_2, partitions_2, replication_factor_2, topic_configs_size_2 = _read_string_ihB[name_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size_2 + 7
                                 else:
-                                    name_2, pos = long_string(data, pos + 1, size)
-                                partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                                pos += 7
+                                    (
+                                        name_2, partitions_2, replication_factor_2, topic_configs_size_2,
+                                    ), pos = long_string(data, pos + 1, name_size_2, "ihB")
                                 topic_configs_2: list[TopicConfig]
                                 topic_configs_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key_2 = data[pos + 1:end].decode()
-                                            pos = end
+                                if topic_configs_size_2 != 1:
+                                    if not 0 < topic_configs_size_2 < 128:
+                                        topic_configs_size_2, pos = long_count(
+                                            data, pos, topic_configs_size_2,
+                                        )
+                                    while topic_configs_size_2 > 1:
+                                        topic_configs_size_2 -= 1
+                                        key_size_2 = data[pos]
+                                        if key_size_2 < 128:
+                                            key_2, value_size_2 = _read_string_B[key_size_2](data, pos + 1)
+                                            pos += key_size_2 + 1
                                         else:
-                                            key_2, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_2 = data[pos + 1:end].decode()
-                                            pos = end
+                                            (
+                                                key_2, value_size_2,
+                                            ), pos = long_string(data, pos + 1, key_size_2, "B")
+                                        if value_size_2 < 128:
+                                            value_2, tags_3 = _read_string_B[value_size_2](data, pos)
+                                            pos += value_size_2
                                         else:
-                                            value_2, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
+                                            (value_2, tags_3), pos = long_string(data, pos, value_size_2, "B")
                                         unknown_3: UnknownTags = ()
-                                        if tags:
-                                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        topic_configs_2.append(TopicConfig(key_2, value_2, unknown_3))
-                                tags = data[pos]
+                                        if tags_3:
+                                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
+                                        topic_configs_2.append(TopicConfig(
+                                            key_2.decode(), value_2.decode(), unknown_3,
+                                        ))
+                                tags_4 = data[pos]
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
                                 pos += 1
                                 repartition_source_topics.append(TopicInfo(
-                                    name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4,
+                                    name_2.decode(), partitions_2, replication_factor_2, topic_configs_2,
+                                    unknown_4,
                                 ))
-                        size = data[pos]
+                        copartition_groups_size = data[pos]
                         pos += 1
                         copartition_groups: list[CopartitionGroup]
                         copartition_groups = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
+                        if copartition_groups_size != 1:
+                            if not 0 < copartition_groups_size < 128:
+                                copartition_groups_size, pos = long_count(data, pos, copartition_groups_size)
+                            if copartition_groups_size > 4:
+                                columns, copartition_groups_size, pos = _read_rows_hn_hn_hn(
+                                    data, pos, copartition_groups_size,
+                                )
+                                copartition_groups = list(map(CopartitionGroup, *columns))
+                            while copartition_groups_size > 1:
+                                copartition_groups_size -= 1
+                                source_topics_size_2 = data[pos]
                                 source_topics_2: tuple[int, ...]
-                                if size == 1:
+                                if source_topics_size_2 == 1:
                                     source_topics_2 = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    source_topics_2 = _read_array_h[size](data, pos + 1)
-                                    pos += 2 * size - 1
+                                elif 0 < source_topics_size_2 < SHORT:
+                                    source_topics_2 = _read_array_h[source_topics_size_2](data, pos + 1)
+                                    pos += 2 * source_topics_size_2 - 1
                                 else:
-                                    source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                                size = data[pos]
+                                    source_topics_2, pos = long_array(
+                                        data, pos + 1, source_topics_size_2, "h",
+                                    )
+                                source_topic_regex_size_2 = data[pos]
                                 source_topic_regex_2: tuple[int, ...]
-                                if size == 1:
+                                if source_topic_regex_size_2 == 1:
                                     source_topic_regex_2 = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    source_topic_regex_2 = _read_array_h[size](data, pos + 1)
-                                    pos += 2 * size - 1
+                                elif 0 < source_topic_regex_size_2 < SHORT:
+                                    source_topic_regex_2 = _read_array_h[source_topic_regex_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += 2 * source_topic_regex_size_2 - 1
                                 else:
-                                    source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
-                                size = data[pos]
+                                    source_topic_regex_2, pos = long_array(
+                                        data, pos + 1, source_topic_regex_size_2, "h",
+                                    )
+                                repartition_source_topics_size_2 = data[pos]
                                 repartition_source_topics_2: tuple[int, ...]
-                                if size == 1:
+                                if repartition_source_topics_size_2 == 1:
                                     repartition_source_topics_2 = ()
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
-                                    pos += 2 * size - 1
+                                elif 0 < repartition_source_topics_size_2 < SHORT:
+                                    repartition_source_topics_2 = _read_array_h[repartition_source_topics_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += 2 * repartition_source_topics_size_2 - 1
                                 else:
-                                    repartition_source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                                tags = data[pos]
+                                    repartition_source_topics_2, pos = long_array(
+                                        data, pos + 1, repartition_source_topics_size_2, "h",
+                                    )
+                                tags_5 = data[pos]
                                 unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_5:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
                                     pos -= 1
                                 pos += 1
                                 copartition_groups.append(CopartitionGroup(
                                     source_topics_2, source_topic_regex_2, repartition_source_topics_2,
                                     unknown_5,
                                 ))
-                        tags = data[pos]
+                        tags_6 = data[pos]
                         unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_6:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
                         subtopologies.append(Subtopology(
-                            subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
-                            repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6,
+                            subtopology_id.decode(), source_topics, source_topic_regex,
+                            state_changelog_topics, repartition_sink_topics, repartition_source_topics,
+                            copartition_groups, unknown_6,
                         ))
-                tags = data[pos]
+                tags_7 = data[pos]
                 unknown_7: UnknownTags = ()
-                if tags:
-                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_7:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                     pos -= 1
-                return StreamsGroupTopologyValue(epoch, subtopologies, unknown_7), pos + 1
+                message = StreamsGroupTopologyValue(epoch, subtopologies, unknown_7)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

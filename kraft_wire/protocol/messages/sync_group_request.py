@@ -7,7 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+    check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+    string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -18,12 +19,14 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
+_read_string_B = string_readers("B")
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_iB = string_readers("iB")
 
 
 class SyncGroupRequestAssignment(Structure, gc=False):
@@ -87,81 +90,70 @@ class SyncGroupRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> SyncGroupRequest:
         start = pos
         try:
             if version == 5:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, generation_id, member_id_size = _read_string_iB[group_id_size](data, pos + 1)
+                    pos += group_id_size + 5
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                generation_id, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    member_id = data[pos + 5:end].decode()
-                    pos = end
+                    (
+                        group_id, generation_id, member_id_size,
+                    ), pos = long_string(data, pos + 1, group_id_size, "iB")
+                if member_id_size < 128:
+                    member_id, group_instance_id_size = _read_string_B[member_id_size](data, pos)
+                    pos += member_id_size
                 else:
-                    member_id, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                group_instance_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id = None
-                    pos += 1
+                    (member_id, group_instance_id_size), pos = long_string(data, pos, member_id_size, "B")
+                if group_instance_id_size < 128:
+                    group_instance_id, protocol_type_size = _read_nullable_string_B[group_instance_id_size](
+                        data, pos,
+                    )
+                    pos += (group_instance_id_size or 1)
                 else:
-                    group_instance_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                protocol_type: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_type = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_type = None
-                    pos += 1
+                    (
+                        group_instance_id, protocol_type_size,
+                    ), pos = long_string(data, pos, group_instance_id_size, "B")
+                if protocol_type_size < 128:
+                    protocol_type, protocol_name_size = _read_nullable_string_B[protocol_type_size](data, pos)
+                    pos += (protocol_type_size or 1)
                 else:
-                    protocol_type, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                protocol_name: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_name = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_name = None
-                    pos += 1
+                    (protocol_type, protocol_name_size), pos = long_string(data, pos, protocol_type_size, "B")
+                if protocol_name_size < 128:
+                    protocol_name, assignments_size = _read_nullable_string_B[protocol_name_size](data, pos)
+                    pos += (protocol_name_size or 1)
                 else:
-                    protocol_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (protocol_name, assignments_size), pos = long_string(data, pos, protocol_name_size, "B")
                 assignments: list[SyncGroupRequestAssignment]
                 assignments = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                if assignments_size != 1:
+                    if not 0 < assignments_size < 128:
+                        assignments_size, pos = long_count(data, pos, assignments_size)
+                    while assignments_size > 1:
+                        assignments_size -= 1
+                        member_id_size_2 = data[pos]
+                        if member_id_size_2 < 128:
+                            member_id_2, assignment_size = _read_string_B[member_id_size_2](data, pos + 1)
+                            pos += member_id_size_2 + 1
                         else:
-                            member_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                member_id_2, assignment_size,
+                            ), pos = long_string(data, pos + 1, member_id_size_2, "B")
                         assignment: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if assignment_size > 127:
+                            assignment_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if assignment_size > 16383:
+                                assignment_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if assignment_size > 2097151:
+                                    assignment_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if assignment_size > 0:
+                            end = pos + assignment_size - 1
                             assignment = data[pos:end]
                             pos = end
                         else:
@@ -172,106 +164,122 @@ class SyncGroupRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        assignments.append(SyncGroupRequestAssignment(member_id_2, assignment, unknown))
-                tags = data[pos]
+                        assignments.append(SyncGroupRequestAssignment(
+                            member_id_2.decode(), assignment, unknown,
+                        ))
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
-                return SyncGroupRequest(
-                    group_id, generation_id, member_id, group_instance_id, protocol_type, protocol_name,
-                    assignments, unknown_2,
-                ), pos + 1
+                message = SyncGroupRequest(
+                    group_id.decode(), generation_id, member_id.decode(),
+                    group_instance_id.decode() if group_instance_id_size else None,
+                    protocol_type.decode() if protocol_type_size else None,
+                    protocol_name.decode() if protocol_name_size else None, assignments, unknown_2,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 4:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, generation_id_2, member_id_size_3 = _read_string_iB[group_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += group_id_size_2 + 5
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                generation_id_2, size = _read_iB(data, pos)
-                if 0 < size < 128:
-                    end = pos + 4 + size
-                    member_id_3 = data[pos + 5:end].decode()
-                    pos = end
+                    (
+                        group_id_2, generation_id_2, member_id_size_3,
+                    ), pos = long_string(data, pos + 1, group_id_size_2, "iB")
+                if member_id_size_3 < 128:
+                    member_id_3, group_instance_id_size_2 = _read_string_B[member_id_size_3](data, pos)
+                    pos += member_id_size_3
                 else:
-                    member_id_3, pos = long_string(data, pos + 5, size)
-                size = data[pos]
-                group_instance_id_2: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    group_instance_id_2 = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    group_instance_id_2 = None
-                    pos += 1
+                    (
+                        member_id_3, group_instance_id_size_2,
+                    ), pos = long_string(data, pos, member_id_size_3, "B")
+                if group_instance_id_size_2 < 128:
+                    group_instance_id_2, assignments_size_2 = _read_nullable_string_B[group_instance_id_size_2](
+                        data, pos,
+                    )
+                    pos += (group_instance_id_size_2 or 1)
                 else:
-                    group_instance_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        group_instance_id_2, assignments_size_2,
+                    ), pos = long_string(data, pos, group_instance_id_size_2, "B")
                 assignments_2: list[SyncGroupRequestAssignment]
                 assignments_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            member_id_4 = data[pos + 1:end].decode()
-                            pos = end
+                if assignments_size_2 != 1:
+                    if not 0 < assignments_size_2 < 128:
+                        assignments_size_2, pos = long_count(data, pos, assignments_size_2)
+                    while assignments_size_2 > 1:
+                        assignments_size_2 -= 1
+                        member_id_size_4 = data[pos]
+                        if member_id_size_4 < 128:
+                            member_id_4, assignment_size_2 = _read_string_B[member_id_size_4](data, pos + 1)
+                            pos += member_id_size_4 + 1
                         else:
-                            member_id_4, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
+                            (
+                                member_id_4, assignment_size_2,
+                            ), pos = long_string(data, pos + 1, member_id_size_4, "B")
                         assignment_2: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
+                        if assignment_size_2 > 127:
+                            assignment_size_2 += (data[pos] - 1) << 7
+                            pos += 1
+                            if assignment_size_2 > 16383:
+                                assignment_size_2 += (data[pos] - 1) << 14
+                                pos += 1
+                                if assignment_size_2 > 2097151:
+                                    assignment_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                        if assignment_size_2 > 0:
+                            end = pos + assignment_size_2 - 1
                             assignment_2 = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        assignments_2.append(SyncGroupRequestAssignment(member_id_4, assignment_2, unknown_3))
-                tags = data[pos]
+                        assignments_2.append(SyncGroupRequestAssignment(
+                            member_id_4.decode(), assignment_2, unknown_3,
+                        ))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return SyncGroupRequest(
-                    group_id_2, generation_id_2, member_id_3, group_instance_id_2, None, None, assignments_2,
-                    unknown_4,
-                ), pos + 1
+                message = SyncGroupRequest(
+                    group_id_2.decode(), generation_id_2, member_id_3.decode(),
+                    group_instance_id_2.decode() if group_instance_id_size_2 else None, None, None,
+                    assignments_2, unknown_4,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if 0 <= version <= 3:
-                size, = _read_h(data, pos)
-                if size >= 0:
-                    end = pos + 2 + size
+                group_id_size_3, = _read_h(data, pos)
+                if group_id_size_3 >= 0:
+                    end = pos + 2 + group_id_size_3
                     group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_3, size = _read_ih(data, pos)
-                if size >= 0:
-                    end = pos + 6 + size
+                generation_id_3, member_id_size_5 = _read_ih(data, pos)
+                if member_id_size_5 >= 0:
+                    end = pos + 6 + member_id_size_5
                     member_id_5 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
                 group_instance_id_3: str | None
                 if version >= 3:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                    group_instance_id_size_3, = _read_h(data, pos)
+                    if group_instance_id_size_3 >= 0:
+                        end = pos + 2 + group_instance_id_size_3
                         group_instance_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
@@ -279,37 +287,47 @@ class SyncGroupRequest(Message, gc=False):
                         pos += 2
                 else:
                     group_instance_id_3 = None
-                size, = _read_i(data, pos)
+                assignments_size_3, = _read_i(data, pos)
                 pos += 4
                 assignments_3: list[SyncGroupRequestAssignment]
                 assignments_3 = []
-                rounds = range(check_count(data, pos, size))
-                for _ in rounds:
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
+                for _ in range(check_count(data, pos, assignments_size_3)):
+                    member_id_size_6, = _read_h(data, pos)
+                    if member_id_size_6 >= 0:
+                        end = pos + 2 + member_id_size_6
                         member_id_6 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    size, = _read_i(data, pos)
+                    assignment_size_3, = _read_i(data, pos)
                     pos += 4
                     assignment_3: bytes
-                    if size >= 0:
-                        end = pos + size
+                    if assignment_size_3 >= 0:
+                        end = pos + assignment_size_3
                         assignment_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
                     assignments_3.append(SyncGroupRequestAssignment(member_id_6, assignment_3))
                 if pos <= len(data):
-                    return SyncGroupRequest(
+                    message = SyncGroupRequest(
                         group_id_3, generation_id_3, member_id_5, group_instance_id_3, None, None,
                         assignments_3,
-                    ), pos
+                    )
+                    if ends is not None:
+                        ends.append(pos)
+                    return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -21,6 +23,7 @@ _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class SyncGroupResponse(Message, gc=False):
@@ -62,35 +65,28 @@ class SyncGroupResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> SyncGroupResponse:
         try:
             if version == 5:
-                throttle_time_ms, error_code, size = _read_ihB(data, 0)
-                protocol_type: str | None
-                if 0 < size < 128:
-                    end = 6 + size
-                    protocol_type = data[7:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_type = None
-                    pos = 7
+                throttle_time_ms, error_code, protocol_type_size = _read_ihB(data, 0)
+                if protocol_type_size < 128:
+                    protocol_type, protocol_name_size = _read_nullable_string_B[protocol_type_size](data, 7)
+                    pos = (protocol_type_size or 1) + 7
                 else:
-                    protocol_type, pos = long_string(data, 7, size)
-                size = data[pos]
-                protocol_name: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_name = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_name = None
-                    pos += 1
+                    (protocol_type, protocol_name_size), pos = long_string(data, 7, protocol_type_size, "B")
+                if protocol_name_size < 128:
+                    protocol_name, assignment_size = _read_nullable_string_B[protocol_name_size](data, pos)
+                    pos += (protocol_name_size or 1)
                 else:
-                    protocol_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (protocol_name, assignment_size), pos = long_string(data, pos, protocol_name_size, "B")
                 assignment: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if assignment_size > 127:
+                    assignment_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if assignment_size > 16383:
+                        assignment_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if assignment_size > 2097151:
+                            assignment_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if assignment_size > 0:
+                    end = pos + assignment_size - 1
                     assignment = data[pos:end]
                     pos = end
                 else:
@@ -101,24 +97,31 @@ class SyncGroupResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return SyncGroupResponse(
-                    throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown,
+                    throttle_time_ms, error_code, protocol_type.decode() if protocol_type_size else None,
+                    protocol_name.decode() if protocol_name_size else None, assignment, unknown,
                 )
             if version == 4:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, 0)
+                throttle_time_ms_2, error_code_2, assignment_size_2 = _read_ihB(data, 0)
                 pos = 7
                 assignment_2: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if assignment_size_2 > 127:
+                    assignment_size_2 += (data[pos] - 1) << 7
+                    pos += 1
+                    if assignment_size_2 > 16383:
+                        assignment_size_2 += (data[pos] - 1) << 14
+                        pos += 1
+                        if assignment_size_2 > 2097151:
+                            assignment_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                if assignment_size_2 > 0:
+                    end = pos + assignment_size_2 - 1
                     assignment_2 = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return SyncGroupResponse(
                     throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2,
@@ -131,11 +134,11 @@ class SyncGroupResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                error_code_3, size = _read_hi(data, pos)
+                error_code_3, assignment_size_3 = _read_hi(data, pos)
                 pos += 6
                 assignment_3: bytes
-                if size >= 0:
-                    end = pos + size
+                if assignment_size_3 >= 0:
+                    end = pos + assignment_size_3
                     assignment_3 = data[pos:end]
                     pos = end
                 else:
@@ -151,35 +154,32 @@ class SyncGroupResponse(Message, gc=False):
         start = pos
         try:
             if version == 5:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                protocol_type: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    protocol_type = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_type = None
-                    pos += 7
+                throttle_time_ms, error_code, protocol_type_size = _read_ihB(data, pos)
+                if protocol_type_size < 128:
+                    protocol_type, protocol_name_size = _read_nullable_string_B[protocol_type_size](
+                        data, pos + 7,
+                    )
+                    pos += (protocol_type_size or 1) + 7
                 else:
-                    protocol_type, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                protocol_name: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    protocol_name = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    protocol_name = None
-                    pos += 1
+                    (
+                        protocol_type, protocol_name_size,
+                    ), pos = long_string(data, pos + 7, protocol_type_size, "B")
+                if protocol_name_size < 128:
+                    protocol_name, assignment_size = _read_nullable_string_B[protocol_name_size](data, pos)
+                    pos += (protocol_name_size or 1)
                 else:
-                    protocol_name, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (protocol_name, assignment_size), pos = long_string(data, pos, protocol_name_size, "B")
                 assignment: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if assignment_size > 127:
+                    assignment_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if assignment_size > 16383:
+                        assignment_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if assignment_size > 2097151:
+                            assignment_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if assignment_size > 0:
+                    end = pos + assignment_size - 1
                     assignment = data[pos:end]
                     pos = end
                 else:
@@ -190,24 +190,31 @@ class SyncGroupResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return SyncGroupResponse(
-                    throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown,
+                    throttle_time_ms, error_code, protocol_type.decode() if protocol_type_size else None,
+                    protocol_name.decode() if protocol_name_size else None, assignment, unknown,
                 ), pos + 1
             if version == 4:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                throttle_time_ms_2, error_code_2, assignment_size_2 = _read_ihB(data, pos)
                 pos += 7
                 assignment_2: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if assignment_size_2 > 127:
+                    assignment_size_2 += (data[pos] - 1) << 7
+                    pos += 1
+                    if assignment_size_2 > 16383:
+                        assignment_size_2 += (data[pos] - 1) << 14
+                        pos += 1
+                        if assignment_size_2 > 2097151:
+                            assignment_size_2, pos = long_size(data, pos - 2, data[pos - 3])
+                if assignment_size_2 > 0:
+                    end = pos + assignment_size_2 - 1
                     assignment_2 = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                tags = data[pos]
+                tags_2 = data[pos]
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 return SyncGroupResponse(
                     throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2,
@@ -219,11 +226,11 @@ class SyncGroupResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_3 = 0
-                error_code_3, size = _read_hi(data, pos)
+                error_code_3, assignment_size_3 = _read_hi(data, pos)
                 pos += 6
                 assignment_3: bytes
-                if size >= 0:
-                    end = pos + size
+                if assignment_size_3 >= 0:
+                    end = pos + assignment_size_3
                     assignment_3 = data[pos:end]
                     pos = end
                 else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,8 +14,8 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
-_read_16sB = struct.Struct(">16sB").unpack_from
 _write_16sB = struct.Struct(">16sB").pack
+_read_string_16sB = string_readers("16sB")
 
 
 class TopicRecord(Message, gc=False):
@@ -42,19 +42,16 @@ class TopicRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> TopicRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    name = data[1:end].decode()
-                    pos = end
+                name_size = data[0]
+                if name_size < 128:
+                    name, topic_id, tags = _read_string_16sB[name_size](data, 1)
+                    pos = name_size + 17
                 else:
-                    name, pos = long_string(data, 1, size)
-                topic_id, tags = _read_16sB(data, pos)
+                    (name, topic_id, tags), pos = long_string(data, 1, name_size, "16sB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                    pos -= 17
-                return TopicRecord(name, as_uuid(Uuid, topic_id), unknown)
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return TopicRecord(name.decode(), UUIDS[topic_id], unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -64,19 +61,16 @@ class TopicRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                name_size = data[pos]
+                if name_size < 128:
+                    name, topic_id, tags = _read_string_16sB[name_size](data, pos + 1)
+                    pos += name_size + 17
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                topic_id, tags = _read_16sB(data, pos)
+                    (name, topic_id, tags), pos = long_string(data, pos + 1, name_size, "16sB")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                    pos -= 17
-                return TopicRecord(name, as_uuid(Uuid, topic_id), unknown), pos + 17
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                return TopicRecord(name.decode(), UUIDS[topic_id], unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -7,8 +7,8 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, check_count, check_tag_count, long_array, long_rounds, long_string,
-    long_tag, read_numbers, read_unknown_tags, refuse,
+    SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags,
+    refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
     SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
@@ -34,6 +34,7 @@ _write_qhibi = struct.Struct(">qhibi").pack
 _write_qq = struct.Struct(">qq").pack
 _write_qqB = struct.Struct(">qqB").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -118,50 +119,53 @@ class TransactionLogValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TransactionLogValue, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> TransactionLogValue:
         start = pos
         try:
             if version == 1:
-                producer_id, producer_epoch, transaction_timeout_ms, transaction_status, size = _read_qhibB(
-                    data, pos,
-                )
+                (
+                    producer_id, producer_epoch, transaction_timeout_ms, transaction_status,
+                    transaction_partitions_size,
+                ) = _read_qhibB(data, pos)
                 pos += 16
                 transaction_partitions: list[PartitionsSchema] | None
-                if size == 0:
+                if transaction_partitions_size == 0:
                     transaction_partitions = None
                 else:
                     transaction_partitions = []
-                    if size != 1:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic = data[pos + 1:end].decode()
-                                pos = end
+                    if transaction_partitions_size != 1:
+                        if not 0 < transaction_partitions_size < 128:
+                            transaction_partitions_size, pos = long_count(
+                                data, pos, transaction_partitions_size,
+                            )
+                        while transaction_partitions_size > 1:
+                            transaction_partitions_size -= 1
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic, partition_ids_size = _read_string_B[topic_size](data, pos + 1)
+                                pos += topic_size + 1
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                (topic, partition_ids_size), pos = long_string(data, pos + 1, topic_size, "B")
                             partition_ids: tuple[int, ...]
-                            if size == 1:
+                            if partition_ids_size == 1:
                                 partition_ids = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partition_ids = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
+                            elif 0 < partition_ids_size < SHORT:
+                                partition_ids = _read_array_i[partition_ids_size](data, pos)
+                                pos += 4 * partition_ids_size - 4
                             else:
-                                partition_ids, pos = long_array(data, pos + 1, size, "i")
+                                partition_ids, pos = long_array(data, pos, partition_ids_size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            transaction_partitions.append(PartitionsSchema(topic, partition_ids, unknown))
-                transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = _read_qqB(
+                            transaction_partitions.append(PartitionsSchema(
+                                topic.decode(), partition_ids, unknown,
+                            ))
+                transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags_2 = _read_qqB(
                     data, pos,
                 )
                 pos += 17
@@ -169,82 +173,93 @@ class TransactionLogValue(Message, gc=False):
                 previous_producer_id = -1
                 next_producer_id: int
                 next_producer_id = -1
-                next_producer_epoch: int
-                next_producer_epoch = -1
                 client_transaction_version: int
                 client_transaction_version = 0
+                next_producer_epoch: int
+                next_producer_epoch = -1
                 unknown_2: UnknownTags = ()
-                if tags:
-                    if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            previous_producer_id, = _read_q(data, pos)
-                            pos += 8
-                        elif tag == 1:
-                            next_producer_id, = _read_q(data, pos)
-                            pos += 8
-                        elif tag == 3:
-                            next_producer_epoch, = _read_h(data, pos)
-                            pos += 2
-                        elif tag == 2:
-                            client_transaction_version, = _read_h(data, pos)
-                            pos += 2
-                        elif tag < 4:
-                            refuse()
-                        else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown_2 = tuple(others)
-                if pos <= len(data):
-                    return TransactionLogValue(
-                        producer_id, previous_producer_id, next_producer_id, producer_epoch,
-                        next_producer_epoch, transaction_timeout_ms, transaction_status,
-                        transaction_partitions, transaction_last_update_timestamp_ms,
-                        transaction_start_timestamp_ms, client_transaction_version, unknown_2,
-                    ), pos
-            if version == 0:
-                producer_id_2, producer_epoch_2, transaction_timeout_ms_2, transaction_status_2, size = _read_qhibi(
-                    data, pos,
+                if tags_2:
+                    if tags_2 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        previous_producer_id, = _read_q(data, pos + 2)
+                        pos += 10
+                        tags_2 -= 1
+                    if tags_2 and data[pos] == 1:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        next_producer_id, = _read_q(data, pos + 2)
+                        pos += 10
+                        tags_2 -= 1
+                    if tags_2 and data[pos] == 2:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        client_transaction_version, = _read_h(data, pos + 2)
+                        pos += 4
+                        tags_2 -= 1
+                    if tags_2 and data[pos] == 3:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        next_producer_epoch, = _read_h(data, pos + 2)
+                        pos += 4
+                        tags_2 -= 1
+                    if tags_2:
+                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 4)
+                message = TransactionLogValue(
+                    producer_id, previous_producer_id, next_producer_id, producer_epoch, next_producer_epoch,
+                    transaction_timeout_ms, transaction_status, transaction_partitions,
+                    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms,
+                    client_transaction_version, unknown_2,
                 )
+                if ends is not None:
+                    ends.append(pos)
+                return message
+            if version == 0:
+                (
+                    producer_id_2, producer_epoch_2, transaction_timeout_ms_2, transaction_status_2,
+                    transaction_partitions_size_2,
+                ) = _read_qhibi(data, pos)
                 pos += 19
                 transaction_partitions_2: list[PartitionsSchema] | None
-                if size < 0:
+                if transaction_partitions_size_2 < 0:
                     transaction_partitions_2 = None
                 else:
                     transaction_partitions_2 = []
-                    rounds = range(check_count(data, pos, size))
-                    for _ in rounds:
-                        size, = _read_h(data, pos)
-                        if size >= 0:
-                            end = pos + 2 + size
+                    for _ in range(check_count(data, pos, transaction_partitions_size_2)):
+                        topic_size_2, = _read_h(data, pos)
+                        if topic_size_2 >= 0:
+                            end = pos + 2 + topic_size_2
                             topic_2 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        size, = _read_i(data, pos)
+                        partition_ids_size_2, = _read_i(data, pos)
                         pos += 4
                         partition_ids_2: tuple[int, ...]
-                        partition_ids_2, pos = read_numbers(data, pos, size, "i")
+                        partition_ids_2, pos = read_numbers(data, pos, partition_ids_size_2, "i")
                         transaction_partitions_2.append(PartitionsSchema(topic_2, partition_ids_2))
                 transaction_last_update_timestamp_ms_2, transaction_start_timestamp_ms_2 = _read_qq(data, pos)
-                return TransactionLogValue(
+                message = TransactionLogValue(
                     producer_id_2, -1, -1, producer_epoch_2, -1, transaction_timeout_ms_2,
                     transaction_status_2, transaction_partitions_2, transaction_last_update_timestamp_ms_2,
                     transaction_start_timestamp_ms_2, 0,
-                ), pos + 16
+                )
+                if ends is not None:
+                    ends.append(pos + 16)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TransactionLogValue, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,14 +15,14 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_read_htB = struct.Struct(">h?B").unpack_from
-_read_hbB = struct.Struct(">hbB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_tB = struct.Struct(">?B").pack
 _write_htB = struct.Struct(">h?B").pack
 _write_hbB = struct.Struct(">hbB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_htB = string_readers("h?B")
+_read_string_hbB = string_readers("hbB")
 
 
 class FeatureUpdateKey(Structure, gc=False):
@@ -74,78 +74,92 @@ class UpdateFeaturesRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> UpdateFeaturesRequest:
         start = pos
         try:
             if 1 <= version <= 2:
-                timeout_ms, size = _read_iB(data, pos)
+                timeout_ms, feature_updates_size = _read_iB(data, pos)
                 pos += 5
                 feature_updates: list[FeatureUpdateKey]
                 feature_updates = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            feature = data[pos + 1:end].decode()
-                            pos = end
+                if feature_updates_size != 1:
+                    if not 0 < feature_updates_size < 128:
+                        feature_updates_size, pos = long_count(data, pos, feature_updates_size)
+                    while feature_updates_size > 1:
+                        feature_updates_size -= 1
+                        feature_size = data[pos]
+                        if feature_size < 128:
+                            feature, max_version_level, upgrade_type, tags = _read_string_hbB[feature_size](
+                                data, pos + 1,
+                            )
+                            pos += feature_size + 4
                         else:
-                            feature, pos = long_string(data, pos + 1, size)
-                        max_version_level, upgrade_type, tags = _read_hbB(data, pos)
+                            (
+                                feature, max_version_level, upgrade_type, tags,
+                            ), pos = long_string(data, pos + 1, feature_size, "hbB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 4, tags)
-                            pos -= 4
-                        pos += 4
+                            unknown, pos = read_unknown_tags(data, pos, tags)
                         feature_updates.append(FeatureUpdateKey(
-                            feature, max_version_level, False, upgrade_type, unknown,
+                            feature.decode(), max_version_level, False, upgrade_type, unknown,
                         ))
-                validate_only, tags = _read_tB(data, pos)
+                validate_only, tags_2 = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags_2)
                     pos -= 2
-                return UpdateFeaturesRequest(timeout_ms, feature_updates, validate_only, unknown_2), pos + 2
+                message = UpdateFeaturesRequest(timeout_ms, feature_updates, validate_only, unknown_2)
+                if ends is not None:
+                    ends.append(pos + 2)
+                return message
             if version == 0:
-                timeout_ms_2, size = _read_iB(data, pos)
+                timeout_ms_2, feature_updates_size_2 = _read_iB(data, pos)
                 pos += 5
                 feature_updates_2: list[FeatureUpdateKey]
                 feature_updates_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            feature_2 = data[pos + 1:end].decode()
-                            pos = end
+                if feature_updates_size_2 != 1:
+                    if not 0 < feature_updates_size_2 < 128:
+                        feature_updates_size_2, pos = long_count(data, pos, feature_updates_size_2)
+                    while feature_updates_size_2 > 1:
+                        feature_updates_size_2 -= 1
+                        feature_size_2 = data[pos]
+                        if feature_size_2 < 128:
+                            feature_2, max_version_level_2, allow_downgrade, tags_3 = _read_string_htB[feature_size_2](
+                                data, pos + 1,
+                            )
+                            pos += feature_size_2 + 4
                         else:
-                            feature_2, pos = long_string(data, pos + 1, size)
-                        max_version_level_2, allow_downgrade, tags = _read_htB(data, pos)
+                            (
+                                feature_2, max_version_level_2, allow_downgrade, tags_3,
+                            ), pos = long_string(data, pos + 1, feature_size_2, "h?B")
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 4, tags)
-                            pos -= 4
-                        pos += 4
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos, tags_3)
                         feature_updates_2.append(FeatureUpdateKey(
-                            feature_2, max_version_level_2, allow_downgrade, 1, unknown_3,
+                            feature_2.decode(), max_version_level_2, allow_downgrade, 1, unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return UpdateFeaturesRequest(timeout_ms_2, feature_updates_2, False, unknown_4), pos + 1
+                message = UpdateFeaturesRequest(timeout_ms_2, feature_updates_2, False, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

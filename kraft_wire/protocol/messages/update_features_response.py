@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,12 +16,13 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_hB = struct.Struct(">hB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string_B = nullable_string_readers("B")
+_read_string_hB = string_readers("hB")
 
 
 class UpdatableFeatureResult(Structure, gc=False):
@@ -71,89 +74,91 @@ class UpdateFeaturesResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> UpdateFeaturesResponse:
         start = pos
         try:
             if version == 2:
-                throttle_time_ms, error_code, size = _read_ihB(data, pos)
-                error_message: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message = None
-                    pos += 7
+                throttle_time_ms, error_code, error_message_size = _read_ihB(data, pos)
+                if error_message_size < 128:
+                    error_message, tags = _read_nullable_string_B[error_message_size](data, pos + 7)
+                    pos += (error_message_size or 1) + 7
                 else:
-                    error_message, pos = long_string(data, pos + 7, size)
-                tags = data[pos]
+                    (error_message, tags), pos = long_string(data, pos + 7, error_message_size, "B")
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return UpdateFeaturesResponse(
-                    throttle_time_ms, error_code, error_message, [], unknown,
-                ), pos + 1
+                    unknown, pos = read_unknown_tags(data, pos, tags)
+                message = UpdateFeaturesResponse(
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None, [],
+                    unknown,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
             if 0 <= version <= 1:
-                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
-                error_message_2: str | None
-                if 0 < size < 128:
-                    end = pos + 6 + size
-                    error_message_2 = data[pos + 7:end].decode()
-                    pos = end
-                elif size == 0:
-                    error_message_2 = None
-                    pos += 7
+                throttle_time_ms_2, error_code_2, error_message_size_2 = _read_ihB(data, pos)
+                if error_message_size_2 < 128:
+                    error_message_2, results_size = _read_nullable_string_B[error_message_size_2](
+                        data, pos + 7,
+                    )
+                    pos += (error_message_size_2 or 1) + 7
                 else:
-                    error_message_2, pos = long_string(data, pos + 7, size)
-                size = data[pos]
-                pos += 1
+                    (
+                        error_message_2, results_size,
+                    ), pos = long_string(data, pos + 7, error_message_size_2, "B")
                 results: list[UpdatableFeatureResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            feature = data[pos + 1:end].decode()
-                            pos = end
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        feature_size = data[pos]
+                        if feature_size < 128:
+                            feature, error_code_3, error_message_size_3 = _read_string_hB[feature_size](
+                                data, pos + 1,
+                            )
+                            pos += feature_size + 3
                         else:
-                            feature, pos = long_string(data, pos + 1, size)
-                        error_code_3, size = _read_hB(data, pos)
-                        error_message_3: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            error_message_3 = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_3 = None
-                            pos += 3
+                            (
+                                feature, error_code_3, error_message_size_3,
+                            ), pos = long_string(data, pos + 1, feature_size, "hB")
+                        if error_message_size_3 < 128:
+                            error_message_3, tags_2 = _read_nullable_string_B[error_message_size_3](data, pos)
+                            pos += (error_message_size_3 or 1)
                         else:
-                            error_message_3, pos = long_string(data, pos + 3, size)
-                        tags = data[pos]
+                            (error_message_3, tags_2), pos = long_string(data, pos, error_message_size_3, "B")
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
                         results.append(UpdatableFeatureResult(
-                            feature, error_code_3, error_message_3, unknown_2,
+                            feature.decode(), error_code_3,
+                            error_message_3.decode() if error_message_size_3 else None, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return UpdateFeaturesResponse(
-                    throttle_time_ms_2, error_code_2, error_message_2, results, unknown_3,
-                ), pos + 1
+                message = UpdateFeaturesResponse(
+                    throttle_time_ms_2, error_code_2,
+                    error_message_2.decode() if error_message_size_2 else None, results, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

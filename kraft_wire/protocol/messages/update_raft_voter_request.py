@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,13 +19,14 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_HB = struct.Struct(">HB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
-_read_ii16sB = struct.Struct(">ii16sB").unpack_from
 _write_HB = struct.Struct(">HB").pack
 _write_hhB = struct.Struct(">hhB").pack
 _write_ii16s = struct.Struct(">ii16s").pack
 _write_ii16sB = struct.Struct(">ii16sB").pack
+_read_string_B = string_readers("B")
+_read_string_HB = string_readers("HB")
+_read_nullable_string_ii16sB = nullable_string_readers("ii16sB")
 
 
 class Listener(Structure, gc=False):
@@ -97,72 +100,75 @@ class UpdateRaftVoterRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateRaftVoterRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> UpdateRaftVoterRequest:
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                cluster_id: str | None
-                if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
-                    pos = end
-                elif size == 0:
-                    cluster_id = None
-                    pos += 1
+                cluster_id_size = data[pos]
+                if cluster_id_size < 128:
+                    cluster_id, current_leader_epoch, voter_id, voter_directory_id, listeners_size = _read_nullable_string_ii16sB[cluster_id_size](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size or 1) + 25
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
-                current_leader_epoch, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
-                pos += 25
+                    (
+                        cluster_id, current_leader_epoch, voter_id, voter_directory_id, listeners_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "ii16sB")
                 listeners: list[Listener]
                 listeners = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                if listeners_size != 1:
+                    if not 0 < listeners_size < 128:
+                        listeners_size, pos = long_count(data, pos, listeners_size)
+                    while listeners_size > 1:
+                        listeners_size -= 1
+                        name_size = data[pos]
+                        if name_size < 128:
+                            name, host_size = _read_string_B[name_size](data, pos + 1)
+                            pos += name_size + 1
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
+                            (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                        if host_size < 128:
+                            host, port, tags = _read_string_HB[host_size](data, pos)
+                            pos += host_size + 2
                         else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, tags = _read_HB(data, pos)
+                            (host, port, tags), pos = long_string(data, pos, host_size, "HB")
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        listeners.append(Listener(name, host, port, unknown))
-                min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                            unknown, pos = read_unknown_tags(data, pos, tags)
+                        listeners.append(Listener(name.decode(), host.decode(), port, unknown))
+                min_supported_version, max_supported_version, tags_2 = _read_hhB(data, pos)
                 unknown_2: UnknownTags = ()
-                if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                if tags_2:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
                 kraft_version_feature = KRaftVersionFeature(
                     min_supported_version, max_supported_version, unknown_2,
                 )
-                tags = data[pos + 5]
+                tags_3 = data[pos + 5]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 6, tags_3)
                     pos -= 6
-                return UpdateRaftVoterRequest(
-                    cluster_id, current_leader_epoch, voter_id, as_uuid(Uuid, voter_directory_id), listeners,
-                    kraft_version_feature, unknown_3,
-                ), pos + 6
+                message = UpdateRaftVoterRequest(
+                    cluster_id.decode() if cluster_id_size else None, current_leader_epoch, voter_id,
+                    UUIDS[voter_directory_id], listeners, kraft_version_feature, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 6)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateRaftVoterRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -8,20 +8,22 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
+)
 from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _write_iB = struct.Struct(">iB").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
+_read_string_iB = string_readers("iB")
 
 
 class CurrentLeader(Structure, gc=False):
@@ -83,40 +85,26 @@ class UpdateRaftVoterResponse(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_id, leader_epoch, size = _read_iiB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 8 + size
-                                host = data[pos + 9:end].decode()
-                                pos = end
-                            else:
-                                host, pos = long_string(data, pos + 9, size)
-                            port, tags = _read_iB(data, pos)
-                            unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                                pos -= 5
-                            current_leader = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
-                            pos += 5
-                        elif tag < 1:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_id, leader_epoch, host_size = _read_iiB(data, pos + 2)
+                        if host_size < 128:
+                            host, port, tags_2 = _read_string_iB[host_size](data, pos + 11)
+                            pos += host_size + 15
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown)
+                            (host, port, tags_2), pos = long_string(data, pos + 11, host_size, "iB")
+                        unknown_2: UnknownTags = ()
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                        current_leader = CurrentLeader(
+                            leader_id, leader_epoch, host.decode(), port, unknown_2,
+                        )
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -133,40 +121,26 @@ class UpdateRaftVoterResponse(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     if tags > 127:
-                        tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] | None = None
-                    for _ in range(tags):
-                        tag, size = data[pos], data[pos + 1]
-                        pos += 2
-                        if tag > 127 or size > 127:
-                            tag, size, pos = long_tag(data, pos - 2)
-                        if tag == 0:
-                            leader_id, leader_epoch, size = _read_iiB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 8 + size
-                                host = data[pos + 9:end].decode()
-                                pos = end
-                            else:
-                                host, pos = long_string(data, pos + 9, size)
-                            port, tags = _read_iB(data, pos)
-                            unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                                pos -= 5
-                            current_leader = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
-                            pos += 5
-                        elif tag < 1:
-                            refuse()
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        leader_id, leader_epoch, host_size = _read_iiB(data, pos + 2)
+                        if host_size < 128:
+                            host, port, tags_2 = _read_string_iB[host_size](data, pos + 11)
+                            pos += host_size + 15
                         else:
-                            if others is None:
-                                others = []
-                            end = pos + size
-                            others.append((tag, data[pos:end]))
-                            pos = end
-                    if others:
-                        unknown = tuple(others)
-                if pos <= len(data):
-                    return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown), pos
+                            (host, port, tags_2), pos = long_string(data, pos + 11, host_size, "iB")
+                        unknown_2: UnknownTags = ()
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos, tags_2)
+                        current_leader = CurrentLeader(
+                            leader_id, leader_epoch, host.decode(), port, unknown_2,
+                        )
+                        tags -= 1
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos, tags, 1)
+                return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,11 +14,11 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_iB = struct.Struct(">iB").pack
+_read_string_bB = string_readers("bB")
 
 
 class UserScramCredentialRecord(Message, gc=False):
@@ -57,42 +57,57 @@ class UserScramCredentialRecord(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> UserScramCredentialRecord:
         try:
             if version == 0:
-                size = data[0]
-                if 0 < size < 128:
-                    end = 0 + size
-                    name = data[1:end].decode()
-                    pos = end
+                name_size = data[0]
+                if name_size < 128:
+                    name, mechanism, salt_size = _read_string_bB[name_size](data, 1)
+                    pos = name_size + 2
                 else:
-                    name, pos = long_string(data, 1, size)
-                mechanism, size = _read_bB(data, pos)
-                pos += 2
+                    (name, mechanism, salt_size), pos = long_string(data, 1, name_size, "bB")
                 salt: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if salt_size > 127:
+                    salt_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if salt_size > 16383:
+                        salt_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if salt_size > 2097151:
+                            salt_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if salt_size > 0:
+                    end = pos + salt_size - 1
                     salt = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                size = data[pos]
+                stored_key_size = data[pos]
                 pos += 1
                 stored_key: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if stored_key_size > 127:
+                    stored_key_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if stored_key_size > 16383:
+                        stored_key_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if stored_key_size > 2097151:
+                            stored_key_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if stored_key_size > 0:
+                    end = pos + stored_key_size - 1
                     stored_key = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                size = data[pos]
+                server_key_size = data[pos]
                 pos += 1
                 server_key: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if server_key_size > 127:
+                    server_key_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if server_key_size > 16383:
+                        server_key_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if server_key_size > 2097151:
+                            server_key_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if server_key_size > 0:
+                    end = pos + server_key_size - 1
                     server_key = data[pos:end]
                     pos = end
                 else:
@@ -103,7 +118,7 @@ class UserScramCredentialRecord(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return UserScramCredentialRecord(
-                    name, mechanism, salt, stored_key, server_key, iterations, unknown,
+                    name.decode(), mechanism, salt, stored_key, server_key, iterations, unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -114,42 +129,57 @@ class UserScramCredentialRecord(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    name = data[pos + 1:end].decode()
-                    pos = end
+                name_size = data[pos]
+                if name_size < 128:
+                    name, mechanism, salt_size = _read_string_bB[name_size](data, pos + 1)
+                    pos += name_size + 2
                 else:
-                    name, pos = long_string(data, pos + 1, size)
-                mechanism, size = _read_bB(data, pos)
-                pos += 2
+                    (name, mechanism, salt_size), pos = long_string(data, pos + 1, name_size, "bB")
                 salt: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if salt_size > 127:
+                    salt_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if salt_size > 16383:
+                        salt_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if salt_size > 2097151:
+                            salt_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if salt_size > 0:
+                    end = pos + salt_size - 1
                     salt = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                size = data[pos]
+                stored_key_size = data[pos]
                 pos += 1
                 stored_key: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if stored_key_size > 127:
+                    stored_key_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if stored_key_size > 16383:
+                        stored_key_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if stored_key_size > 2097151:
+                            stored_key_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if stored_key_size > 0:
+                    end = pos + stored_key_size - 1
                     stored_key = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                size = data[pos]
+                server_key_size = data[pos]
                 pos += 1
                 server_key: bytes
-                if size > 127:
-                    size, pos = long_size(data, pos, size)
-                if size > 0:
-                    end = pos + size - 1
+                if server_key_size > 127:
+                    server_key_size += (data[pos] - 1) << 7
+                    pos += 1
+                    if server_key_size > 16383:
+                        server_key_size += (data[pos] - 1) << 14
+                        pos += 1
+                        if server_key_size > 2097151:
+                            server_key_size, pos = long_size(data, pos - 2, data[pos - 3])
+                if server_key_size > 0:
+                    end = pos + server_key_size - 1
                     server_key = data[pos:end]
                     pos = end
                 else:
@@ -160,7 +190,7 @@ class UserScramCredentialRecord(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return UserScramCredentialRecord(
-                    name, mechanism, salt, stored_key, server_key, iterations, unknown,
+                    name.decode(), mechanism, salt, stored_key, server_key, iterations, unknown,
                 ), pos + 5
         except DECODE_FAULTS:
             pass

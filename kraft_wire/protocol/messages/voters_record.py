@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_HB = struct.Struct(">HB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
 _read_i16sB = struct.Struct(">i16sB").unpack_from
@@ -27,6 +26,8 @@ _write_hB = struct.Struct(">hB").pack
 _write_hhB = struct.Struct(">hhB").pack
 _write_i16s = struct.Struct(">i16s").pack
 _write_i16sB = struct.Struct(">i16sB").pack
+_read_string_B = string_readers("B")
+_read_string_HB = string_readers("HB")
 
 
 class Endpoint(Structure, gc=False):
@@ -110,78 +111,80 @@ class VotersRecord(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VotersRecord, int]:
+    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VotersRecord:
         start = pos
         try:
             if version == 0:
-                version_2, size = _read_hB(data, pos)
+                version_2, voters_size = _read_hB(data, pos)
                 pos += 3
                 voters: list[Voter]
                 voters = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        voter_id, voter_directory_id, size = _read_i16sB(data, pos)
+                if voters_size != 1:
+                    if not 0 < voters_size < 128:
+                        voters_size, pos = long_count(data, pos, voters_size)
+                    while voters_size > 1:
+                        voters_size -= 1
+                        voter_id, voter_directory_id, endpoints_size = _read_i16sB(data, pos)
                         pos += 21
                         endpoints: list[Endpoint]
                         endpoints = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if endpoints_size != 1:
+                            if not 0 < endpoints_size < 128:
+                                endpoints_size, pos = long_count(data, pos, endpoints_size)
+                            while endpoints_size > 1:
+                                endpoints_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, host_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    host = data[pos + 1:end].decode()
-                                    pos = end
+                                    (name, host_size), pos = long_string(data, pos + 1, name_size, "B")
+                                if host_size < 128:
+                                    host, port, tags = _read_string_HB[host_size](data, pos)
+                                    pos += host_size + 2
                                 else:
-                                    host, pos = long_string(data, pos + 1, size)
-                                port, tags = _read_HB(data, pos)
+                                    (host, port, tags), pos = long_string(data, pos, host_size, "HB")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
-                                endpoints.append(Endpoint(name, host, port, unknown))
-                        min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
+                                endpoints.append(Endpoint(name.decode(), host.decode(), port, unknown))
+                        min_supported_version, max_supported_version, tags_2 = _read_hhB(data, pos)
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                             pos -= 5
                         kraft_version_feature = KRaftVersionFeature(
                             min_supported_version, max_supported_version, unknown_2,
                         )
-                        tags = data[pos + 5]
+                        tags_3 = data[pos + 5]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 6, tags_3)
                             pos -= 6
                         pos += 6
                         voters.append(Voter(
-                            voter_id, as_uuid(Uuid, voter_directory_id), endpoints, kraft_version_feature,
-                            unknown_3,
+                            voter_id, UUIDS[voter_directory_id], endpoints, kraft_version_feature, unknown_3,
                         ))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return VotersRecord(version_2, voters, unknown_4), pos + 1
+                message = VotersRecord(version_2, voters, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VotersRecord, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

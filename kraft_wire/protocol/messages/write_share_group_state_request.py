@@ -6,7 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_unknown_tags, string_readers
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -26,6 +27,8 @@ _write_iiiqB = struct.Struct(">iiiqB").pack
 _write_iiiqi = struct.Struct(">iiiqi").pack
 _write_iiiqiB = struct.Struct(">iiiqiB").pack
 _write_qqbhB = struct.Struct(">qqbhB").pack
+_read_string_B = string_readers("B")
+_read_rows_q_q_b_h = row_reader("q q b h")
 
 
 class StateBatch(Structure, gc=False):
@@ -122,50 +125,51 @@ class WriteShareGroupStateRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> WriteShareGroupStateRequest:
         start = pos
         try:
             if version == 1:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size = data[pos]
+                if group_id_size < 128:
+                    group_id, topics_size = _read_string_B[group_id_size](data, pos + 1)
+                    pos += group_id_size + 1
                 else:
-                    group_id, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (group_id, topics_size), pos = long_string(data, pos + 1, group_id_size, "B")
                 topics: list[WriteStateData]
                 topics = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if topics_size != 1:
+                    if not 0 < topics_size < 128:
+                        topics_size, pos = long_count(data, pos, topics_size)
+                    while topics_size > 1:
+                        topics_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
                                 (
                                     partition, state_epoch, leader_epoch, start_offset,
-                                    delivery_complete_count, size,
+                                    delivery_complete_count, state_batches_size,
                                 ) = _read_iiiqiB(data, pos)
                                 pos += 25
                                 state_batches: list[StateBatch]
                                 state_batches = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if state_batches_size != 1:
+                                    if not 0 < state_batches_size < 128:
+                                        state_batches_size, pos = long_count(data, pos, state_batches_size)
+                                    if state_batches_size > 4:
+                                        columns, state_batches_size, pos = _read_rows_q_q_b_h(
+                                            data, pos, state_batches_size,
+                                        )
+                                        state_batches = list(map(StateBatch, *columns))
+                                    while state_batches_size > 1:
+                                        state_batches_size -= 1
                                         first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
                                             data, pos,
                                         )
@@ -178,108 +182,124 @@ class WriteShareGroupStateRequest(Message, gc=False):
                                             first_offset, last_offset, delivery_state, delivery_count,
                                             unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
                                 partitions.append(PartitionData(
                                     partition, state_epoch, leader_epoch, start_offset,
                                     delivery_complete_count, state_batches, unknown_2,
                                 ))
-                        tags = data[pos]
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
-                        topics.append(WriteStateData(as_uuid(Uuid, topic_id), partitions, unknown_3))
-                tags = data[pos]
+                        topics.append(WriteStateData(UUIDS[topic_id], partitions, unknown_3))
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return WriteShareGroupStateRequest(group_id, topics, unknown_4), pos + 1
+                message = WriteShareGroupStateRequest(group_id.decode(), topics, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 0:
-                size = data[pos]
-                if 0 < size < 128:
-                    end = pos + size
-                    group_id_2 = data[pos + 1:end].decode()
-                    pos = end
+                group_id_size_2 = data[pos]
+                if group_id_size_2 < 128:
+                    group_id_2, topics_size_2 = _read_string_B[group_id_size_2](data, pos + 1)
+                    pos += group_id_size_2 + 1
                 else:
-                    group_id_2, pos = long_string(data, pos + 1, size)
-                size = data[pos]
-                pos += 1
+                    (group_id_2, topics_size_2), pos = long_string(data, pos + 1, group_id_size_2, "B")
                 topics_2: list[WriteStateData]
                 topics_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         pos += 17
                         partitions_2: list[PartitionData]
                         partitions_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition_2, state_epoch_2, leader_epoch_2, start_offset_2, size = _read_iiiqB(
-                                    data, pos,
-                                )
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                (
+                                    partition_2, state_epoch_2, leader_epoch_2, start_offset_2,
+                                    state_batches_size_2,
+                                ) = _read_iiiqB(data, pos)
                                 pos += 21
                                 state_batches_2: list[StateBatch]
                                 state_batches_2 = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if state_batches_size_2 != 1:
+                                    if not 0 < state_batches_size_2 < 128:
+                                        state_batches_size_2, pos = long_count(
+                                            data, pos, state_batches_size_2,
+                                        )
+                                    if state_batches_size_2 > 4:
+                                        columns, state_batches_size_2, pos = _read_rows_q_q_b_h(
+                                            data, pos, state_batches_size_2,
+                                        )
+                                        state_batches_2 = list(map(StateBatch, *columns))
+                                    while state_batches_size_2 > 1:
+                                        state_batches_size_2 -= 1
                                         (
                                             first_offset_2, last_offset_2, delivery_state_2, delivery_count_2,
-                                            tags,
+                                            tags_5,
                                         ) = _read_qqbhB(data, pos)
                                         unknown_5: UnknownTags = ()
-                                        if tags:
-                                            unknown_5, pos = read_unknown_tags(data, pos + 20, tags)
+                                        if tags_5:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 20, tags_5)
                                             pos -= 20
                                         pos += 20
                                         state_batches_2.append(StateBatch(
                                             first_offset_2, last_offset_2, delivery_state_2, delivery_count_2,
                                             unknown_5,
                                         ))
-                                tags = data[pos]
+                                tags_6 = data[pos]
                                 unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_6:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                                     pos -= 1
                                 pos += 1
                                 partitions_2.append(PartitionData(
                                     partition_2, state_epoch_2, leader_epoch_2, start_offset_2, -1,
                                     state_batches_2, unknown_6,
                                 ))
-                        tags = data[pos]
+                        tags_7 = data[pos]
                         unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_7:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
-                        topics_2.append(WriteStateData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_7))
-                tags = data[pos]
+                        topics_2.append(WriteStateData(UUIDS[topic_id_2], partitions_2, unknown_7))
+                tags_8 = data[pos]
                 unknown_8: UnknownTags = ()
-                if tags:
-                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_8:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags_8)
                     pos -= 1
-                return WriteShareGroupStateRequest(group_id_2, topics_2, unknown_8), pos + 1
+                message = WriteShareGroupStateRequest(group_id_2.decode(), topics_2, unknown_8)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -21,6 +23,7 @@ _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_read_nullable_string_B = nullable_string_readers("B")
 
 
 class PartitionResult(Structure, gc=False):
@@ -78,66 +81,74 @@ class WriteShareGroupStateResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> WriteShareGroupStateResponse:
         start = pos
         try:
             if 0 <= version <= 1:
-                size = data[pos]
+                results_size = data[pos]
                 pos += 1
                 results: list[WriteStateResult]
                 results = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                if results_size != 1:
+                    if not 0 < results_size < 128:
+                        results_size, pos = long_count(data, pos, results_size)
+                    while results_size > 1:
+                        results_size -= 1
+                        topic_id, partitions_size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionResult]
                         partitions = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                partition, error_code, size = _read_ihB(data, pos)
-                                error_message: str | None
-                                if 0 < size < 128:
-                                    end = pos + 6 + size
-                                    error_message = data[pos + 7:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    error_message = None
-                                    pos += 7
+                        if partitions_size != 1:
+                            if not 0 < partitions_size < 128:
+                                partitions_size, pos = long_count(data, pos, partitions_size)
+                            while partitions_size > 1:
+                                partitions_size -= 1
+                                partition, error_code, error_message_size = _read_ihB(data, pos)
+                                if error_message_size < 128:
+                                    error_message, tags = _read_nullable_string_B[error_message_size](
+                                        data, pos + 7,
+                                    )
+                                    pos += (error_message_size or 1) + 7
                                 else:
-                                    error_message, pos = long_string(data, pos + 7, size)
-                                tags = data[pos]
+                                    (
+                                        error_message, tags,
+                                    ), pos = long_string(data, pos + 7, error_message_size, "B")
                                 unknown: UnknownTags = ()
                                 if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
+                                    unknown, pos = read_unknown_tags(data, pos, tags)
                                 partitions.append(PartitionResult(
-                                    partition, error_code, error_message, unknown,
+                                    partition, error_code,
+                                    error_message.decode() if error_message_size else None, unknown,
                                 ))
-                        tags = data[pos]
+                        tags_2 = data[pos]
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                             pos -= 1
                         pos += 1
-                        results.append(WriteStateResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                tags = data[pos]
+                        results.append(WriteStateResult(UUIDS[topic_id], partitions, unknown_2))
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return WriteShareGroupStateResponse(results, unknown_3), pos + 1
+                message = WriteShareGroupStateResponse(results, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+    SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
@@ -24,6 +24,7 @@ _write_ibB = struct.Struct(">ibB").pack
 _write_qht = struct.Struct(">qh?").pack
 _write_qhtB = struct.Struct(">qh?B").pack
 _read_array_i = array_readers("i")
+_read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
 
 
@@ -91,136 +92,156 @@ class WriteTxnMarkersRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> WriteTxnMarkersRequest:
         start = pos
         try:
             if version == 2:
-                size = data[pos]
+                markers_size = data[pos]
                 pos += 1
                 markers: list[WritableTxnMarker]
                 markers = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        producer_id, producer_epoch, transaction_result, size = _read_qhtB(data, pos)
+                if markers_size != 1:
+                    if not 0 < markers_size < 128:
+                        markers_size, pos = long_count(data, pos, markers_size)
+                    while markers_size > 1:
+                        markers_size -= 1
+                        producer_id, producer_epoch, transaction_result, topics_size = _read_qhtB(data, pos)
                         pos += 12
                         topics: list[WritableTxnMarkerTopic]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, partition_indexes_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
+                                    (
+                                        name, partition_indexes_size,
+                                    ), pos = long_string(data, pos + 1, name_size, "B")
                                 partition_indexes: tuple[int, ...]
-                                if size == 1:
+                                if partition_indexes_size == 1:
                                     partition_indexes = ()
-                                    pos += 1
-                                elif 0 < size < SHORT:
-                                    partition_indexes = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < partition_indexes_size < SHORT:
+                                    partition_indexes = _read_array_i[partition_indexes_size](data, pos)
+                                    pos += 4 * partition_indexes_size - 4
                                 else:
-                                    partition_indexes, pos = long_array(data, pos + 1, size, "i")
+                                    partition_indexes, pos = long_array(
+                                        data, pos, partition_indexes_size, "i",
+                                    )
                                 tags = data[pos]
                                 unknown: UnknownTags = ()
                                 if tags:
                                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                topics.append(WritableTxnMarkerTopic(name, partition_indexes, unknown))
-                        coordinator_epoch, transaction_version, tags = _read_ibB(data, pos)
+                                topics.append(WritableTxnMarkerTopic(
+                                    name.decode(), partition_indexes, unknown,
+                                ))
+                        coordinator_epoch, transaction_version, tags_2 = _read_ibB(data, pos)
                         unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
+                        if tags_2:
+                            unknown_2, pos = read_unknown_tags(data, pos + 6, tags_2)
                             pos -= 6
                         pos += 6
                         markers.append(WritableTxnMarker(
                             producer_id, producer_epoch, transaction_result, topics, coordinator_epoch,
                             transaction_version, unknown_2,
                         ))
-                tags = data[pos]
+                tags_3 = data[pos]
                 unknown_3: UnknownTags = ()
-                if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_3:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                     pos -= 1
-                return WriteTxnMarkersRequest(markers, unknown_3), pos + 1
+                message = WriteTxnMarkersRequest(markers, unknown_3)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
             if version == 1:
-                size = data[pos]
+                markers_size_2 = data[pos]
                 pos += 1
                 markers_2: list[WritableTxnMarker]
                 markers_2 = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        producer_id_2, producer_epoch_2, transaction_result_2, size = _read_qhtB(data, pos)
+                if markers_size_2 != 1:
+                    if not 0 < markers_size_2 < 128:
+                        markers_size_2, pos = long_count(data, pos, markers_size_2)
+                    while markers_size_2 > 1:
+                        markers_size_2 -= 1
+                        producer_id_2, producer_epoch_2, transaction_result_2, topics_size_2 = _read_qhtB(
+                            data, pos,
+                        )
                         pos += 12
                         topics_2: list[WritableTxnMarkerTopic]
                         topics_2 = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size_2 != 1:
+                            if not 0 < topics_size_2 < 128:
+                                topics_size_2, pos = long_count(data, pos, topics_size_2)
+                            while topics_size_2 > 1:
+                                topics_size_2 -= 1
+                                name_size_2 = data[pos]
+                                if name_size_2 < 128:
+                                    name_2, partition_indexes_size_2 = _read_string_B[name_size_2](
+                                        data, pos + 1,
+                                    )
+                                    pos += name_size_2 + 1
                                 else:
-                                    name_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
+                                    (
+                                        name_2, partition_indexes_size_2,
+                                    ), pos = long_string(data, pos + 1, name_size_2, "B")
                                 partition_indexes_2: tuple[int, ...]
-                                if size == 1:
+                                if partition_indexes_size_2 == 1:
                                     partition_indexes_2 = ()
-                                    pos += 1
-                                elif 0 < size < SHORT:
-                                    partition_indexes_2 = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
+                                elif 0 < partition_indexes_size_2 < SHORT:
+                                    partition_indexes_2 = _read_array_i[partition_indexes_size_2](data, pos)
+                                    pos += 4 * partition_indexes_size_2 - 4
                                 else:
-                                    partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
-                                tags = data[pos]
+                                    partition_indexes_2, pos = long_array(
+                                        data, pos, partition_indexes_size_2, "i",
+                                    )
+                                tags_4 = data[pos]
                                 unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
                                 pos += 1
                                 topics_2.append(WritableTxnMarkerTopic(
-                                    name_2, partition_indexes_2, unknown_4,
+                                    name_2.decode(), partition_indexes_2, unknown_4,
                                 ))
-                        coordinator_epoch_2, tags = _read_iB(data, pos)
+                        coordinator_epoch_2, tags_5 = _read_iB(data, pos)
                         unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        if tags_5:
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags_5)
                             pos -= 5
                         pos += 5
                         markers_2.append(WritableTxnMarker(
                             producer_id_2, producer_epoch_2, transaction_result_2, topics_2,
                             coordinator_epoch_2, 0, unknown_5,
                         ))
-                tags = data[pos]
+                tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_6:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                return WriteTxnMarkersRequest(markers_2, unknown_6), pos + 1
+                message = WriteTxnMarkersRequest(markers_2, unknown_6)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, string_readers
+from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,6 +20,8 @@ _read_qB = struct.Struct(">qB").unpack_from
 _write_ihB = struct.Struct(">ihB").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
+_read_string_B = string_readers("B")
+_read_rows_i_h = row_reader("i h")
 
 
 class WritableTxnMarkerPartitionResult(Structure, gc=False):
@@ -96,47 +99,48 @@ class WriteTxnMarkersResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+    def decode(
+        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+    ) -> WriteTxnMarkersResponse:
         start = pos
         try:
             if 1 <= version <= 2:
-                size = data[pos]
+                markers_size = data[pos]
                 pos += 1
                 markers: list[WritableTxnMarkerResult]
                 markers = []
-                if size != 1:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    for _ in rounds:
-                        producer_id, size = _read_qB(data, pos)
+                if markers_size != 1:
+                    if not 0 < markers_size < 128:
+                        markers_size, pos = long_count(data, pos, markers_size)
+                    while markers_size > 1:
+                        markers_size -= 1
+                        producer_id, topics_size = _read_qB(data, pos)
                         pos += 9
                         topics: list[WritableTxnMarkerTopicResult]
                         topics = []
-                        if size != 1:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                        if topics_size != 1:
+                            if not 0 < topics_size < 128:
+                                topics_size, pos = long_count(data, pos, topics_size)
+                            while topics_size > 1:
+                                topics_size -= 1
+                                name_size = data[pos]
+                                if name_size < 128:
+                                    name, partitions_size = _read_string_B[name_size](data, pos + 1)
+                                    pos += name_size + 1
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
+                                    (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
                                 partitions: list[WritableTxnMarkerPartitionResult]
                                 partitions = []
-                                if size != 1:
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    for _ in rounds:
+                                if partitions_size != 1:
+                                    if not 0 < partitions_size < 128:
+                                        partitions_size, pos = long_count(data, pos, partitions_size)
+                                    if partitions_size > 4:
+                                        columns, partitions_size, pos = _read_rows_i_h(
+                                            data, pos, partitions_size,
+                                        )
+                                        partitions = list(map(WritableTxnMarkerPartitionResult, *columns))
+                                    while partitions_size > 1:
+                                        partitions_size -= 1
                                         partition_index, error_code, tags = _read_ihB(data, pos)
                                         unknown: UnknownTags = ()
                                         if tags:
@@ -146,29 +150,42 @@ class WriteTxnMarkersResponse(Message, gc=False):
                                         partitions.append(WritableTxnMarkerPartitionResult(
                                             partition_index, error_code, unknown,
                                         ))
-                                tags = data[pos]
+                                tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
                                 pos += 1
-                                topics.append(WritableTxnMarkerTopicResult(name, partitions, unknown_2))
-                        tags = data[pos]
+                                topics.append(WritableTxnMarkerTopicResult(
+                                    name.decode(), partitions, unknown_2,
+                                ))
+                        tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        if tags_3:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
                         pos += 1
                         markers.append(WritableTxnMarkerResult(producer_id, topics, unknown_3))
-                tags = data[pos]
+                tags_4 = data[pos]
                 unknown_4: UnknownTags = ()
-                if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                if tags_4:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                     pos -= 1
-                return WriteTxnMarkersResponse(markers, unknown_4), pos + 1
+                message = WriteTxnMarkersResponse(markers, unknown_4)
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(cls, data, version, start)
+        if ends is not None:
+            ends.append(pos)
+        return message
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+        ends: list[int] = []
+        return cls.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
