@@ -99,7 +99,7 @@ class _Encoder:
         if member is None:
             self.null(field, nullable, tagged)
         elif field.array:
-            self.length(len(member), field, 4)
+            self.length(self.count(member), field, 4)
             for index, element in enumerate(member):
                 self.path.append(f"[{index}]")
                 self.element(element, field)
@@ -108,6 +108,12 @@ class _Encoder:
             if field.struct is not None and nullable:
                 self.out.append(b"\x01")
             self.element(member, field)
+
+    def count(self, member: Any) -> int:
+        try:
+            return len(member)
+        except TypeError:
+            self.fail(f"is a {type(member).__name__} instead of an array")
 
     def null(self, field: Field, nullable: bool, tagged: bool) -> None:
         if not nullable:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from random_messages import random_message
-from schema_samples import field, generated, message
+from schema_samples import everything, field, generated, message
 
 from codegen.emit import emit_module
 from codegen.errors import SchemaError
@@ -18,62 +18,6 @@ from codegen.plan import plan
 from kraft_wire.protocol.errors import EncodeError, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.uuid import Uuid
-
-PRIMITIVES = (
-    "bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes",
-)  # fmt: skip
-NULLABLE = ("string", "bytes", "records")
-
-
-def tagged(**changes: Any) -> dict[str, Any]:
-    """A field that is tagged from version 2 on."""
-    return field(**({"tag": 0, "versions": "2+", "taggedVersions": "2+"} | changes))
-
-
-def everything() -> dict[str, Any]:
-    """A message with every type in every place that it can have."""
-    fields = [field(name=f"Plain{kind.title()}", type=kind) for kind in (*PRIMITIVES, "records")]
-    fields += [field(name=f"Many{kind.title()}", type=f"[]{kind}") for kind in PRIMITIVES]
-    fields += [
-        field(name=f"Late{kind.title()}", type=kind, versions="1-2", ignorable=True) for kind in PRIMITIVES
-    ]
-    fields += [field(name=f"None{kind.title()}", type=kind, nullableVersions="1+") for kind in NULLABLE]
-    fields += [
-        field(name=f"NoMany{kind.title()}", type=f"[]{kind}", nullableVersions="0-2") for kind in PRIMITIVES
-    ]
-    part = [field(name="Number"), field(name="Text", type="string", versions="1+", ignorable=True)]
-    fields += [
-        field(name="One", type="Part", fields=part),
-        field(name="Maybe", type="MaybePart", nullableVersions="1+", fields=part),
-        field(name="Several", type="[]SeveralPart", nullableVersions="0+", default="null", fields=part),
-    ]
-    fields += [
-        field(
-            name=f"Tagged{kind.title()}",
-            type=kind,
-            versions="2+",
-            tag=tag,
-            taggedVersions="2+",
-            ignorable=True,
-        )
-        for tag, kind in enumerate(PRIMITIVES)
-    ]
-    count = len(PRIMITIVES)
-    fields += [
-        tagged(name="TagMany", type="[]int16", tag=count, nullableVersions="2+"),
-        tagged(name="TagOne", type="TagPart", tag=count + 1, taggedVersions="3+", fields=part),
-        tagged(name="TagMaybe", type="TagMaybePart", tag=count + 2, nullableVersions="2+", fields=part),
-        tagged(
-            name="TagNone",
-            type="TagNonePart",
-            tag=count + 3,
-            nullableVersions="2+",
-            default="null",
-            fields=part,
-        ),
-    ]
-    return message(name="EverythingRequest", validVersions="0-4", fields=fields)
-
 
 EVERYTHING = generated(everything()).EverythingRequest
 

@@ -10,15 +10,23 @@ from typing import Any
 import pytest
 from both_codecs import read, written
 from construct import ConstructError
-from random_messages import all_messages, random_message
+from random_messages import messages_of, random_message
+from schema_samples import everything, generated
 from second_reading import UNKNOWN, Reading, base, is_struct, load
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message, decode_message_carefully
 from kraft_wire.protocol.schema import Structure
 
-SCHEMAS = Path(__file__).parents[2] / "schemas" / "kafka" / "4.4.0"
-MESSAGES = all_messages()
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+FOLDERS = {
+    "kraft_wire.protocol.messages": SCHEMAS / "kafka" / "4.4.0",
+    "kraft_wire.protocol.kip_853": SCHEMAS / "kip-853",
+}
+SAMPLE = everything()
+"""Every type in every place, as a schema; Kafka's own use fewer."""
+EVERYTHING: type[Message] = generated(SAMPLE).EverythingRequest
+MESSAGES = [EVERYTHING, *(each for package in FOLDERS for each in messages_of(package))]
 OURS, THEIRS, DAMAGED = 3, 4, 8
 """Cases of each kind for every message and version."""
 INTEGERS = {
@@ -29,8 +37,14 @@ TEXT = "aZ0._- äß€\N{GRINNING FACE}\N{REPLACEMENT CHARACTER}\0\x7f\u0080\u07
 
 
 @cache
-def reading(name: str, version: int) -> Reading:
-    return Reading(load(SCHEMAS / f"{name}.json"), version)
+def reading(cls: type[Message], version: int) -> Reading:
+    if cls is EVERYTHING:
+        return Reading(SAMPLE, version)
+    return Reading(load(FOLDERS[package_of(cls)] / f"{cls.NAME}.json"), version)
+
+
+def package_of(cls: type[Message]) -> str:
+    return cls.__module__.rpartition(".")[0]
 
 
 def versions(cls: type[Message]) -> range:
@@ -38,7 +52,7 @@ def versions(cls: type[Message]) -> range:
 
 
 def named(cls: type[Message]) -> str:
-    return cls.NAME
+    return f"{package_of(cls).rpartition('.')[2]} {cls.NAME}"
 
 
 def agree(theirs: Any, ours: Any) -> bool:
@@ -129,8 +143,11 @@ class Maker:
 @pytest.mark.parametrize("cls", MESSAGES, ids=named)
 def test_what_we_write_is_read_alike(cls: type[Message]) -> None:
     for version in versions(cls):
-        second, random = reading(cls.NAME, version), Random(f"ours {cls.NAME} {version}")
-        for message in [cls(), *(random_message(random, cls, version) for _ in range(OURS))]:
+        second, random = reading(cls, version), Random(f"ours {cls.NAME} {version}")
+        messages = [random_message(random, cls, version) for _ in range(OURS)]
+        if cls is not EVERYTHING:  # Its records must not be null, and by default they are.
+            messages.append(cls())
+        for message in messages:
             raw = written(message, version)
             theirs, length = second.decode(raw)
             assert length == len(raw)
@@ -141,7 +158,7 @@ def test_what_we_write_is_read_alike(cls: type[Message]) -> None:
 @pytest.mark.parametrize("cls", MESSAGES, ids=named)
 def test_what_it_writes_is_read_alike(cls: type[Message]) -> None:
     for version in versions(cls):
-        second, random = reading(cls.NAME, version), Random(f"theirs {cls.NAME} {version}")
+        second, random = reading(cls, version), Random(f"theirs {cls.NAME} {version}")
         for _ in range(THEIRS):
             theirs = Maker(random, second).struct(second.fields)
             raw = second.encode(theirs)
@@ -153,7 +170,7 @@ def test_what_it_writes_is_read_alike(cls: type[Message]) -> None:
 @pytest.mark.parametrize("cls", MESSAGES, ids=named)
 def test_damaged_bytes_are_judged_alike(cls: type[Message]) -> None:
     for version in versions(cls):
-        second, random = reading(cls.NAME, version), Random(f"damaged {cls.NAME} {version}")
+        second, random = reading(cls, version), Random(f"damaged {cls.NAME} {version}")
         raw = random_message(random, cls, version).encode(version)
         for _ in range(DAMAGED * bool(raw)):
             bad = _damaged(random, raw)
@@ -184,8 +201,9 @@ def _outcome(call: Any, *arguments: Any) -> Any:
         return None
 
 
-def test_every_schema_with_a_version_is_read() -> None:
-    schemas = [load(path) for path in sorted(SCHEMAS.glob("*.json"))]
+@pytest.mark.parametrize("package", FOLDERS)
+def test_every_schema_with_a_version_is_read(package: str) -> None:
+    schemas = [load(path) for path in sorted(FOLDERS[package].glob("*.json"))]
     assert {each["name"] for each in schemas if each["validVersions"] != "none"} == {
-        cls.NAME for cls in MESSAGES
+        cls.NAME for cls in MESSAGES if package_of(cls) == package
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from both_codecs import read, unreadable, unwritable, written
-from schema_samples import field, generated, message
+from schema_samples import field, generated, message, tagged
 
 from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
 from kraft_wire.protocol.uuid import Uuid
@@ -16,11 +16,6 @@ from kraft_wire.protocol.uuid import Uuid
 PART = [field(name="Number", type="int8")]
 NAN = float("nan")
 ID = bytes(range(16))
-
-
-def tagged(**changes: Any) -> dict[str, Any]:
-    """A field that is tagged from version 2 on."""
-    return field(**({"tag": 0, "versions": "2+", "taggedVersions": "2+"} | changes))
 
 
 @cache

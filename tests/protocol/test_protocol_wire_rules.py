@@ -178,6 +178,13 @@ class TestLengths:
         cls = nullable("[]Part")
         assert str(unwritable(cls([None]), OLD)).startswith("SampleRequest.first[0]: is a NoneType")
 
+    @pytest.mark.parametrize("kind", ["[]int32", "[]string", "[]uuid", "[]Part"])
+    @pytest.mark.parametrize("version", [OLD, COMPACT])
+    def test_what_is_no_array(self, kind: str, version: int) -> None:
+        told = "SampleRequest.first: is a int instead of an array"
+        assert str(unwritable(sample(kind)(5), version)) == told
+        assert str(unwritable(nullable(kind)(5), version)) == told
+
     @pytest.mark.parametrize("kind", VARIABLE)
     def test_null_at_some_versions_only(self, kind: str) -> None:
         cls = sample(kind, nullableVersions="1-2")
