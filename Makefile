@@ -21,6 +21,7 @@ KAFKA_POM := compat/kafka/pom.xml
 KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete) $(KAFKA_SCHEMAS:%=$(KAFKA)/%/.complete)
 TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
 CODEC_JUDGE_STAMP := $(KAFKA)/codec-judge/.complete
+CODEC_JUDGE_SOURCES := $(patsubst %,compat/java/%.java,CodecJudge GeneratedClasses RandomInstances)
 
 MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
@@ -90,11 +91,11 @@ $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
 	@$(COMPILE_JAVA) $<
 	@touch $@
 
-$(CODEC_JUDGE_STAMP): compat/java/CodecJudge.java $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0/.complete
+$(CODEC_JUDGE_STAMP): $(CODEC_JUDGE_SOURCES) $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0/.complete
 	@echo 'make: compiling the codec judge'
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $<
+	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $(CODEC_JUDGE_SOURCES)
 	@touch $@
 
 , := ,

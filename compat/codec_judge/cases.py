@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from random import Random
 from typing import Final, Self
 
@@ -16,7 +16,9 @@ from compat.codec_judge import ours
 from compat.codec_judge.damage import damaged, damaged_json
 from compat.codec_judge.differences import Stricter
 from compat.codec_judge.java import JavaCodec
+from compat.codec_judge.objects import Misfit
 from compat.codec_judge.wire_map import WireMap
+from kraft_wire.protocol.message import Message
 
 SHARES: Final = {"instance": 0.5, "bytes": 0.35, "json": 0.15}
 """The kinds of cases, and their parts of all.
@@ -118,6 +120,14 @@ class Judge:
         each = math.ceil(total * SHARES[kind] / len(versions))
         return [Case(kind, *version, number, seed) for version in versions for number in range(each)]
 
+    def instances(self, cases: Sequence[Case]) -> Iterator[tuple[Case, Message]]:
+        """The random instances of the cases, as ours."""
+        for start in range(0, len(cases), _BATCH):
+            batch = cases[start : start + _BATCH]
+            made = self._java.ask([case.make() for case in batch])
+            for case, (shown, *_) in zip(batch, made, strict=True):
+                yield case, ours.made_from(self.classes[case.java_name], shown)
+
     def judge(self, cases: Sequence[Case]) -> Verdicts:
         """Hold both sides against each other in every case."""
         verdicts = Verdicts()
@@ -149,7 +159,7 @@ class Judge:
             return next(dialogue) if answers is None else dialogue.send(answers)
         except StopIteration:
             return None
-        except Difference as difference:
+        except (Difference, Misfit) as difference:
             verdicts.differences.append(
                 f"{case.java_name} version {case.version}: {difference}\n{self._reproduction(case)}"
             )

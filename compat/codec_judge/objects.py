@@ -15,6 +15,10 @@ UNKNOWN = "?"
 _AS_IT_IS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "string")
 
 
+class Misfit(Exception):
+    """Java's object or bytes don't have our fields."""
+
+
 def to_object(value: Structure) -> dict[str, Any]:
     """The form that Java's object would have."""
     made = {field.json_name: _show(getattr(value, field.name), field) for field in value.FIELDS}
@@ -24,6 +28,9 @@ def to_object(value: Structure) -> dict[str, Any]:
 
 def from_object(cls: type[Structure], shown: dict[str, Any]) -> Any:
     """Our message with the same values; also ones that can't be encoded."""
+    names = [*(field.json_name for field in cls.FIELDS), UNKNOWN]
+    if list(shown) != names:
+        raise Misfit(f"{cls.__name__} has the fields {', '.join(names)}, and Java's {', '.join(shown)}")
     values = {field.name: _read(shown[field.json_name], field) for field in cls.FIELDS}
     if shown[UNKNOWN]:
         values["unknown_tagged_fields"] = tuple((tag, bytes.fromhex(raw)) for tag, raw in shown[UNKNOWN])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from compat.codec_judge.objects import Misfit
 from kraft_wire.protocol.schema import Field, Structure
-from kraft_wire.protocol.varint import read_uvarint, uvarint
+from kraft_wire.protocol.varint import VarintTooLong, read_uvarint, uvarint
 
 _SIZES = {
     "bool": 1,
@@ -62,7 +63,7 @@ class TagSection(msgspec.Struct, frozen=True):
 
 
 class WireMap:
-    """Of bytes that are a whole message, lengths as short as they can be."""
+    """Of bytes that are a whole message, lengths as short as they can be; anything else is a Misfit."""
 
     def __init__(self, cls: type[Structure], data: bytes, version: int) -> None:
         self.data = data
@@ -75,9 +76,12 @@ class WireMap:
         self.sections: list[TagSection] = []
         self._version = version
         self._pos = 0
-        self._structure(cls)
+        try:
+            self._structure(cls)
+        except (IndexError, VarintTooLong):
+            raise Misfit(f"by our fields it has no end: {data.hex()}") from None
         if self._pos != len(data):
-            raise AssertionError(f"{cls.__name__} version {version}: {self._pos} bytes of {len(data)} walked")
+            raise Misfit(f"by our fields it has {self._pos} bytes instead of {len(data)}: {data.hex()}")
 
     def _structure(self, cls: type[Structure]) -> None:
         for field in cls.FIELDS:

@@ -11,6 +11,7 @@ import pytest
 
 from codegen.packages import NEWEST_KAFKA
 from compat.codec_judge.cases import SHARES, Judge
+from compat.codec_judge.contents import EVERYTHING, contents
 from compat.codec_judge.differences import stricter_than
 from compat.codec_judge.java import JavaCodec
 from compat.codec_judge.packages import package_of
@@ -52,6 +53,16 @@ def test_the_cases_are_as_many_as_asked_for(judge: Judge) -> None:
         for name, cls in judge.classes.items()
         for version in range(cls.MIN_VERSION, cls.MAX_VERSION + 1)
     }
+
+
+@pytest.mark.parametrize("judge", [NEWEST_KAFKA], indirect=True)
+def test_the_random_instances_leave_nothing_out(judge: Judge, pytestconfig: pytest.Config) -> None:
+    found: set[str] = set()
+    for case, message in judge.instances(
+        judge.cases("instance", 25_000, pytestconfig.getoption("judge_seed"))
+    ):
+        found.update(contents(message, case.version))
+    assert found == EVERYTHING
 
 
 @pytest.mark.parametrize("group", GROUPS)
