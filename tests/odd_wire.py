@@ -75,6 +75,7 @@ class OddWriter:
         self._version = version
         self._oddity = oddity
         self._out = bytearray()
+        self._may_be_long = random.random() < 0.1
 
     def write(self, cls: type[Structure]) -> bytes:
         self._structure(cls, 0)
@@ -130,7 +131,8 @@ class OddWriter:
             self._out += raw
 
     def _odd_text(self) -> bytes:
-        if self._random.random() < 0.1:
+        if self._may_be_long:
+            self._may_be_long = False
             return b"z" * self._random.choice((MAX_STRING_BYTES, MAX_STRING_BYTES + 1))
         return self._random.choice(ODD_TEXTS)
 

@@ -11,7 +11,7 @@ from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
 
 COMMANDS = "kraft_wire.cli"
 HELP_FLAGS = {"--help", "-h"}
-GROUPS = {"storage"}
+GROUPS = {"storage", "codec"}
 """Commands that alone only show their help, as no command at all does."""
 
 
@@ -35,7 +35,7 @@ def _app(name: str, help: str) -> App:
     )
 
 
-app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with the tools for its folders.")
+app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with tools for its folders and its protocol.")
 app.command(f"{COMMANDS}.server:server", name="server")
 app.command(f"{COMMANDS}.dev:dev", name="dev")
 app.command(f"{COMMANDS}.dump_log:dump_log", name="dump-log")
@@ -47,6 +47,11 @@ storage.command(f"{COMMANDS}.storage_random_uuid:storage_random_uuid", name="ran
 storage.command(f"{COMMANDS}.storage_versions:version_mapping", name="version-mapping")
 storage.command(f"{COMMANDS}.storage_versions:feature_dependencies", name="feature-dependencies")
 app.command(storage)
+
+codec = _app("codec", "Decode and encode messages of Kafka's protocol: JSON lines in, JSON lines out.")
+codec.command(f"{COMMANDS}.codec_decode:codec_decode", name="decode")
+codec.command(f"{COMMANDS}.codec_encode:codec_encode", name="encode")
+app.command(codec)
 
 
 def _resolve(commands: App) -> None:

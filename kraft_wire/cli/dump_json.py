@@ -32,8 +32,13 @@ def metadata_json(message: Message, version: int) -> str:
 
 
 def message_json(message: Message, version: int) -> str:
-    """A message alone, as its JsonConverter prints it."""
-    return _structure_printer(type(message), version)(message)
+    """A message alone, as its JsonConverter prints it: its records are empty, whatever there are."""
+    return _structure_printer(type(message), version, _no_records)(message)
+
+
+def whole_message_json(message: Message, version: int) -> str:
+    """The same with its records in base64, as JsonConverter reads them."""
+    return _structure_printer(type(message), version, _bytes)(message)
 
 
 @cache
@@ -43,7 +48,7 @@ def _record_head(cls: type[Message], version: int) -> str:
 
 
 @cache
-def _structure_printer(cls: type[Structure], version: int) -> Printer:
+def _structure_printer(cls: type[Structure], version: int, records: Printer) -> Printer:
     """One template for the whole structure. Every member begins with a comma, and the first is cut off."""
     fields = [field for field in cls.FIELDS if field.is_present(version)]
     if not fields:
@@ -53,7 +58,7 @@ def _structure_printer(cls: type[Structure], version: int) -> Printer:
     printers = [
         (place, printer)
         for place, field in enumerate(fields)
-        if (printer := _member_printer(field, cls(), version)) is not str
+        if (printer := _member_printer(field, cls(), version, records)) is not str
     ]
 
     def text(value: Structure) -> str:
@@ -72,9 +77,9 @@ def _members_getter(names: list[str]) -> Callable[[Structure], list[Any]]:
     return lambda value: list(get(value))
 
 
-def _member_printer(field: Field, defaults: Structure, version: int) -> Printer:
+def _member_printer(field: Field, defaults: Structure, version: int, records: Printer) -> Printer:
     """Prints a member's value; of a tagged field its name, too, or nothing where it has its default."""
-    text = _element_printer(field, version)
+    text = _element_printer(field, version, records)
     if field.array:
         text = _array_printer(text, repeats=field.struct is None)
     if field.is_nullable(version):
@@ -105,9 +110,11 @@ def _tagged_printer(head: str, text: Printer, default: object) -> Printer:
     return lambda member: "" if member == default else head + text(member)
 
 
-def _element_printer(field: Field, version: int) -> Printer:
+def _element_printer(field: Field, version: int, records: Printer) -> Printer:
     if field.struct is not None:
-        return _structure_printer(field.struct, version)
+        return _structure_printer(field.struct, version, records)
+    if field.kind == "records":
+        return records
     return _PRINTERS.get(field.kind, str)
 
 
@@ -129,8 +136,7 @@ def _bytes(value: bytes) -> str:
     return f'"{b64encode(value).decode("ascii")}"'
 
 
-def _records(_: object) -> str:
-    """Java's converter shows no records, whatever there are."""
+def _no_records(_: object) -> str:
     return '""'
 
 
@@ -149,6 +155,5 @@ _PRINTERS: dict[str, Printer] = {
     "uuid": _uuid,
     "string": _quoted,
     "bytes": _bytes,
-    "records": _records,
 }
 """By the schema's kind; the integers are their decimal digits."""

@@ -10,11 +10,44 @@ from random import Random
 
 import pytest
 from odd_wire import OddWriter, mutate
-from random_messages import all_messages
+from random_messages import all_messages, messages_of
+from schema_samples import field, generated, message
 
 from kraft_wire.protocol.message import Message
 
+KINDS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid")
+SIZED_KINDS = ("string", "bytes", "records")
+
+
+def sample_of(kind: str) -> type[Message]:
+    """A message that has this kind wherever a value may be, also where Kafka's schemas have none."""
+    array = "[]bytes" if kind == "records" else f"[]{kind}"
+    maybe_null = {} if kind in KINDS else {"nullableVersions": "0+"}
+    last = {"versions": "2+", "taggedVersions": "2+"}
+    inside = [field(name="Only", type=kind), field(name="More", type=array)]
+    fields = [
+        field(name="Plain", type=kind),
+        field(name="Array", type=array),
+        field(name="Late", type=kind, versions="1+", ignorable=True),
+        field(name="Part", type="SamplePart", fields=inside),
+        field(name="MaybeNull", type=kind, **maybe_null),
+        field(name="MaybeArray", type=array, nullableVersions="0+"),
+        field(name="MaybePart", type="OtherPart", nullableVersions="1+", fields=inside),
+        field(name="Parts", type="[]LastPart", versions="0+", fields=inside),
+        field(name="TaggedPlain", type="bytes" if kind == "records" else kind, tag=1, **last),
+        field(name="TaggedArray", type=array, tag=0, nullableVersions="2+", **last),
+        field(name="TaggedPart", type="LatePart", tag=2, nullableVersions="2+", fields=inside, **last),
+    ]
+    found: type[Message] = generated(message(fields=fields)).SampleRequest
+    return found
+
+
 MESSAGES = all_messages()
+OTHER_MESSAGES = {
+    **{f"all of {kind}": sample_of(kind) for kind in (*KINDS, *SIZED_KINDS)},
+    **{f"kip_853 {cls.NAME}": cls for cls in messages_of("kraft_wire.protocol.kip_853")},
+}
+"""What isn't among Kafka's messages and yet may be generated."""
 VERSIONS = sum(cls.MAX_VERSION - cls.MIN_VERSION + 1 for cls in MESSAGES)
 ODDITIES = (0.0, 0.0, 0.01, 0.05, 0.3)
 POOL = 24

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 from codec_checks import check_codec, check_inside, check_json, check_memory, check_steps, tracing_memory
-from fuzzing import MESSAGES, VERSIONS, Fuzz, message_inputs
+from fuzzing import MESSAGES, OTHER_MESSAGES, VERSIONS, Fuzz, message_inputs
 
 from kraft_wire.protocol.message import Message
 
@@ -19,9 +19,10 @@ MEASURED_OF = 4
 """Every so many inputs work and memory are measured, and what takes longer is checked."""
 ENOUGH = 100
 """From so many inputs on some must be messages, and some not: otherwise they are not worth much."""
+EVERY_MESSAGE = {cls.NAME: cls for cls in MESSAGES} | OTHER_MESSAGES
 
 
-@pytest.mark.parametrize("cls", MESSAGES, ids=lambda cls: cls.NAME)
+@pytest.mark.parametrize("cls", EVERY_MESSAGE.values(), ids=EVERY_MESSAGE)
 def test_any_bytes_are_a_message_or_a_typed_error(cls: type[Message], pytestconfig: pytest.Config) -> None:
     fuzz = Fuzz(pytestconfig)
     random = fuzz.random(cls.NAME)
@@ -35,7 +36,7 @@ def test_any_bytes_are_a_message_or_a_typed_error(cls: type[Message], pytestconf
         assert count < ENOUGH or decoded < count * 9 // 10 or not cls().encode(version)
 
 
-@pytest.mark.parametrize("cls", MESSAGES, ids=lambda cls: cls.NAME)
+@pytest.mark.parametrize("cls", EVERY_MESSAGE.values(), ids=EVERY_MESSAGE)
 def test_fuzzed_messages_take_bounded_work_and_memory(
     cls: type[Message], pytestconfig: pytest.Config
 ) -> None:

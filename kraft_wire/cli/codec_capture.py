@@ -1,0 +1,62 @@
+"""What a captured connection comes in: the bytes of one direction, or tshark's text with both.
+
+``tshark -q -z follow,tcp,raw,N`` prints hexadecimal lines. Those of the second node begin with a tab; the
+first node is the one that sent first: the client, where the capture has the connection's beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+_TITLE: Final = b"Follow: "
+_WANTED: Final = b"Follow: tcp,raw"
+_HEAD: Final = (b"Filter: ", b"Node 0: ", b"Node 1: ", _TITLE, b"=")
+_LINE_ENDS: Final = b"\r\n"
+
+
+class NotRaw(Exception):
+    """A text of tshark that doesn't hold one connection's bytes; says what to do."""
+
+
+class Capture(NamedTuple):
+    """A connection's streams, in pieces. Where ``is_both`` is false both are the same one: what there is."""
+
+    client: Iterator[bytes]
+    server: Iterator[bytes]
+    is_both: bool
+
+
+def read_capture(chunks: Iterator[bytes]) -> Capture:
+    """Find out what is captured from its beginning; a stream's pieces are not read ahead. Raises NotRaw."""
+    start = b""
+    while not start.strip(_LINE_ENDS) and (chunk := next(chunks, b"")):
+        start += chunk
+    chunks = chain((start,), chunks)
+    # As a frame's length this would be a thousand million bytes.
+    if not start.lstrip(_LINE_ENDS).startswith(b"="):
+        return Capture(chunks, chunks, False)
+    client, server = _sides(b"".join(chunks))
+    return Capture(iter((client,)), iter((server,)), True)
+
+
+def _sides(text: bytes) -> tuple[bytes, bytes]:
+    lines = text.splitlines()
+    titles = [line.rstrip() for line in lines if line.startswith(_TITLE)]
+    if titles != [_WANTED]:
+        found = ", ".join(title.decode("ascii", "replace") for title in titles) or "no connection"
+        raise NotRaw(f"{found}: one connection is wanted, as tshark -q -z follow,tcp,raw,0 prints it")
+    client: list[bytes] = []
+    server: list[bytes] = []
+    for line in lines:
+        if not line.startswith(_HEAD):
+            (server if line.startswith(b"\t") else client).append(line)
+    try:
+        return _bytes(client), _bytes(server)
+    except ValueError:
+        raise NotRaw("tshark's text has lines that are not hexadecimal digits") from None
+
+
+def _bytes(lines: list[bytes]) -> bytes:
+    return bytes.fromhex(b"".join(lines).decode("ascii", "replace"))

@@ -1,0 +1,55 @@
+"""Where the codec's commands read from: a file or standard input, as it comes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+from cyclopts import Parameter
+
+STDIN = "-"
+CHUNK_BYTES = 64 * 1024
+
+
+def _is_no_option(_: object, file: str | None) -> None:
+    if file is not None and file.startswith("-") and file != STDIN:
+        raise ValueError(f"Unknown option: {file}")
+
+
+InputFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_is_no_option)]
+"""A parameter that names a file, or standard input by "-"."""
+
+
+@contextmanager
+def chunks_of(file: str) -> Iterator[Iterator[bytes]]:
+    """A file's bytes, or standard input's, in pieces: each as soon as there is any. Raises OSError."""
+    if file == STDIN:
+        yield _chunks(sys.stdin.buffer)
+        return
+    with Path(file).open("rb") as opened:
+        yield _chunks(opened)
+
+
+def _chunks(source: BinaryIO) -> Iterator[bytes]:
+    # Of what standard input may be, not everything that is buffered has a type that knows read1.
+    read1 = source.read1  # type: ignore[attr-defined]
+    while chunk := read1(CHUNK_BYTES):
+        yield chunk
+
+
+def lines_of(chunks: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """The lines that each piece completes; the last one may lack its end."""
+    begun: list[bytes] = []
+    for chunk in chunks:
+        *ended, rest = chunk.split(b"\n")
+        if ended:
+            ended[0] = b"".join((*begun, ended[0]))
+            begun.clear()
+            yield ended
+        begun.append(rest)
+    last = b"".join(begun)
+    if last:
+        yield [last]
