@@ -131,4 +131,5 @@ def _print_frames(
             printer.print(map(answer, frames))
     except StreamBroken as error:
         printer.print((broken_line(error),))
+        hint = ""
     printer.finish("frames could not be decoded", hint)
