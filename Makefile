@@ -22,6 +22,7 @@ KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete) $(KAFKA_SCHEMAS:%=$(KAFK
 TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
 CODEC_JUDGE_STAMP := $(KAFKA)/codec-judge/.complete
 CODEC_JUDGE_SOURCES := $(patsubst %,compat/java/%.java,CodecJudge GeneratedClasses RandomInstances)
+SCHEMA_JUDGE_STAMP := $(KAFKA)/schema-judge/.complete
 
 MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
@@ -72,7 +73,7 @@ $(VENV_STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q kraft_wire codegen
 	@touch $@
 
-kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP) $(CODEC_JUDGE_STAMP)
+kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP) $(CODEC_JUDGE_STAMP) $(SCHEMA_JUDGE_STAMP)
 
 KAFKA_PROFILES = $(if $(filter $(KAFKA_SCHEMAS),$*),schemas,server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools))
 
@@ -96,6 +97,14 @@ $(CODEC_JUDGE_STAMP): $(CODEC_JUDGE_SOURCES) $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $(CODEC_JUDGE_SOURCES)
+	@touch $@
+
+$(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA_POM) | java maven
+	@echo 'make: compiling the schema judge'
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	@$(MVN) -P generator -Dkafka.version=$(KAFKA_TOOLS) $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/jars) $(QUIETLY)
+	@$(COMPILE_JAVA) -classpath "$$(echo $(@D)/jars/*.jar | tr ' ' ':')" $<
 	@touch $@
 
 , := ,

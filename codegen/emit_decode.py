@@ -441,6 +441,7 @@ class _Decoder(Cursor):
         """Known fields in their order; the careful decoder reads them in any other, and more than 127."""
         self.refuse(f"if {tags} > 127")
         others = ""
+        checked = self.checked
         for field in known:
             versions = self.interval.tagged(field)
             if versions.empty:
@@ -454,4 +455,7 @@ class _Decoder(Cursor):
                 self.offset = 2
                 self.assign([field], names, tagged=True)
                 self.out.add(f"{tags} -= 1")
+            # None of the fields need be there, so that a later one says nothing about an earlier one's end.
+            checked = checked and self.checked
             others = tags
+        self.checked = checked

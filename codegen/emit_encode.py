@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from codegen.code import Function, Module
-from codegen.layout import ALWAYS, STRUCT_CODES, Interval, intervals, mandatory_runs
+from codegen.layout import ALWAYS, ARRAY_WRITE_CODES, STRUCT_CODES, Interval, intervals, mandatory_runs
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import Versions
 
@@ -279,7 +279,7 @@ class _Encoder:
             piece = f"{write}({source})"
             self.pieces.append(piece if null is None else f'b"\\0" if {source} is None else {piece}')
             return
-        code = STRUCT_CODES[field.type.base]
+        code = ARRAY_WRITE_CODES[field.type.base]
         values, size = self.measured(field, source, null, empty="()", compact=True)
         short = f"{self.module.array_writer(code)}[{size}]({size}, *{values})"
         long = f'{self.module.write_helper("write_long_array")}({values}, "{code}")'
@@ -293,7 +293,7 @@ class _Encoder:
         if base in ARRAY_HELPERS:
             piece = f"{self.module.write_helper(f'write_{ARRAY_HELPERS[base]}')}({source})"
         else:
-            piece = f'{self.module.write_helper("write_numbers")}({source}, "{STRUCT_CODES[base]}")'
+            piece = f'{self.module.write_helper("write_numbers")}({source}, "{ARRAY_WRITE_CODES[base]}")'
         if null is not None:
             piece = f"{self.module.write_helper('NULL_COUNT')} if {source} is None else {piece}"
         self.pieces.append(piece)

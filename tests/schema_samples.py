@@ -109,3 +109,75 @@ def everything() -> dict[str, Any]:
         ),
     ]
     return message(name="EverythingRequest", validVersions="0-4", fields=fields)
+
+
+def oddities() -> list[dict[str, Any]]:
+    """Messages with what Kafka's own schemas have rarely or never."""
+    part = [field(name="Inner", type="int8")]
+    fields = {
+        "Overrides": [
+            field(name="A", type="string", flexibleVersions="3+"),
+            field(name="B", type="bytes", flexibleVersions="none"),
+            field(name="C", type="bytes", flexibleVersions="3+", nullableVersions="1+"),
+        ],
+        "Floats": [
+            tagged(name="A", type="float64", default="NaN", ignorable=True),
+            tagged(name="B", type="float64", tag=1, default="Infinity"),
+            tagged(name="C", type="float64", tag=2, default="-0.0"),
+            tagged(name="P", type="P", tag=3, ignorable=True, fields=[field(type="float64", default="NaN")]),
+            field(name="D", type="float64", default="1e3"),
+        ],
+        "Defaults": [
+            tagged(name="A", type="string", tag=0, default="abc", nullableVersions="2+"),
+            tagged(name="B", type="bytes", tag=1, nullableVersions="2+"),
+            tagged(name="C", type="bytes", tag=2, nullableVersions="2+", default="null"),
+            tagged(name="D", type="bool", tag=3, default="true"),
+            tagged(name="E", type="uint32", tag=4, default="7"),
+            tagged(name="F", type="uuid", tag=5, default="AAAAAAAAAAAAAAAAAAAAAQ"),
+            tagged(name="G", type="[]string", tag=6, nullableVersions="2+"),
+            tagged(name="H", type="[]P", tag=7, nullableVersions="2+", default="null", fields=part),
+            tagged(name="I", type="string", tag=8, nullableVersions="2+", default="null"),
+            tagged(name="J", type="uint16", tag=9, default="0xffff"),
+            tagged(name="K", type="Q", tag=10, nullableVersions="2+", fields=part),
+            tagged(name="L", type="R", tag=11, nullableVersions="2+", default="null", fields=part),
+        ],
+        "Absent": [
+            field(name="A", type="string", versions="2+", nullableVersions="2+", default="x"),
+            field(name="B", type="P", versions="2+", fields=part),
+            field(name="C", type="[]int8", versions="2+", nullableVersions="2+"),
+            field(name="D", type="Q", versions="2+", nullableVersions="2+", default="null", fields=part),
+            field(name="E", type="int8", versions="2+", ignorable=True),
+            field(name="F", type="int8", versions="7+"),
+        ],
+        "Nulls": [
+            field(name="A", type="string", nullableVersions="1-2"),
+            field(name="B", type="P", nullableVersions="2+", fields=part),
+            field(name="C", type="records", nullableVersions="1+"),
+            field(name="D", type="[]int32", nullableVersions="2"),
+            field(name="E", type="bytes", zeroCopy=True, nullableVersions="1+"),
+        ],
+        "Keys": [
+            field(
+                name="A",
+                type="[]P",
+                fields=[field(name="K", type="int8", mapKey=True), field(name="V", type="int8")],
+            )
+        ],
+        "LateTags": [
+            tagged(name="A", type="int8", tag=1, versions="3+", taggedVersions="3+"),
+            field(name="B", type="int8", tag=0, taggedVersions="3+"),
+            field(
+                name="C",
+                type="P",
+                versions="1+",
+                tag=2,
+                taggedVersions="3+",
+                nullableVersions="3+",
+                fields=[field(name="X", type="int8"), tagged(name="T", type="string")],
+            ),
+        ],
+    }
+    nodes = [message(name=name, type="data", apiKey=None, fields=each) for name, each in fields.items()]
+    row = [field(name="S", type="string", nullableVersions="0+"), field(name="U", type="uint32")]
+    old = message(name="Old", type="data", apiKey=None, flexibleVersions="none")
+    return [*nodes, old | {"fields": [field(name="A", type="[]P", fields=row)]}]

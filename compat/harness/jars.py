@@ -10,7 +10,7 @@ import msgspec
 from compat.harness.paths import KAFKA_FOLDER, MissingComponent
 
 TOOLS_VERSION = "4.3.1"
-"""The newest version whose command-line tools are published."""
+"""The newest version whose command-line tools and message generator are published."""
 
 
 class KafkaJars(msgspec.Struct, frozen=True):
@@ -52,6 +52,14 @@ def codec_judge_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
     if not (folder / ".complete").exists():
         raise MissingComponent(f"the codec judge is not in {folder}: run `make kafka`")
     return folder / "classes"
+
+
+def schema_judge_class_path(kafka_folder: Path = KAFKA_FOLDER) -> str:
+    """The compiled schema judge and Kafka's generator; raises MissingComponent without ``make kafka``."""
+    folder = kafka_folder / "schema-judge"
+    if not (folder / ".complete").exists():
+        raise MissingComponent(f"the schema judge is not in {folder}: run `make kafka`")
+    return ":".join([str(folder / "classes"), *(str(jar) for jar in sorted(folder.glob("jars/*.jar")))])
 
 
 def java() -> str:

@@ -121,7 +121,7 @@ final class RandomInstances {
             return wire == Type.UINT16 ? (int) unsigned(16) : (int) integer(32);
         if (type == long.class || type == Long.class)
             return wire == Type.UNSIGNED_INT32 ? unsigned(32) : integer(64);
-        if (type == double.class)
+        if (type == double.class || type == Double.class)
             return number();
         if (type == String.class)
             return string();

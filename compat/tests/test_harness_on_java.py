@@ -8,7 +8,7 @@ import pytest
 
 from compat.harness import clients, kcat
 from compat.harness.cluster import Cluster
-from compat.harness.jars import find_jars, tool_server_classes
+from compat.harness.jars import find_jars, schema_judge_class_path, tool_server_classes
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed, Workspace
 from compat.harness.tool_server import ToolServer
@@ -55,6 +55,8 @@ def test_a_missing_component_names_the_command_that_gets_it(tmp_path: Path) -> N
         find_jars("4.4.0", tmp_path)
     with pytest.raises(MissingComponent, match="make kafka"):
         tool_server_classes(tmp_path)
+    with pytest.raises(MissingComponent, match="make kafka"):
+        schema_judge_class_path(tmp_path)
 
 
 def test_a_process_that_ends_early_fails_the_wait_with_its_log(workspace: Workspace) -> None:

@@ -81,7 +81,7 @@ def _member_printer(field: Field, defaults: Structure, version: int, records: Pr
     """Prints a member's value; of a tagged field its name, too, or nothing where it has its default."""
     text = _element_printer(field, version, records)
     if field.array:
-        text = _array_printer(text, repeats=field.struct is None)
+        text = _array_printer(text, repeats=field.struct is None and field.kind != "float64")
     if field.is_nullable(version):
         text = _nullable_printer(text)
     if field.is_tagged(version):
@@ -94,7 +94,10 @@ def _head(field: Field) -> str:
 
 
 def _array_printer(element: Printer, *, repeats: bool) -> Printer:
-    """``repeats`` says that there are few different values: sets of brokers or directories, for example."""
+    """``repeats`` says that there are few different values: sets of brokers or directories, for example.
+
+    Not so for floating point, where 0.0 and -0.0 are equal and yet not the same.
+    """
 
     def text(members: Iterable[Any]) -> str:
         return "[" + ",".join(map(element, members)) + "]"

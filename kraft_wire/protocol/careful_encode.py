@@ -133,6 +133,8 @@ class _Encoder:
         elif field.kind in _INTEGERS:
             self.integer(member, field.kind)
         elif field.kind == "bool":
+            if member is None:  # an array's element; a field that is None has been judged
+                self.fail("is None, and must not be")
             self.out.append(b"\x01" if member else b"\0")
         elif field.kind == "float64":
             self.float64(member)

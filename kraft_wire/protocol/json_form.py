@@ -56,13 +56,24 @@ def _field_to_json(member: Any, field: Field, name: str, version: int) -> Any:
     if member is None:
         if field.kind == "records" and field.nullable == NO_VERSIONS:
             return ""
-        # Java's converter shows a string that is null where no version allows it, and fails at anything else.
-        if field.kind != "string" or field.array:
-            _check_null(member, field, name)
+        if not _shows_null(field, version):
+            raise EncodeError(name, field.name, "is None, and must not be")
         return None
     if field.array:
         return [_element_to_json(element, field, name, version) for element in member]
     return _element_to_json(member, field, name, version)
+
+
+def _shows_null(field: Field, version: int) -> bool:
+    """Whether Java's converter shows null at this version, instead of failing at it.
+
+    While the field is not tagged: with every string, and with what may be null at any of those versions.
+    """
+    if field.is_tagged(version):
+        return field.is_nullable(version)
+    if field.kind == "string" and not field.array:
+        return True
+    return field.nullable != NO_VERSIONS and field.nullable[0] < field.tagged_from
 
 
 def _check_null(member: Any, field: Field, name: str) -> None:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from schema_samples import field, generated, message
 
 from kraft_wire.cli.dump_json import message_json, metadata_json
 from kraft_wire.protocol.message import Message
@@ -85,3 +86,9 @@ def test_a_metadata_record_is_wrapped_in_its_type_and_version() -> None:
     assert metadata_json(register_broker(), 3).startswith(
         '{"type":"REGISTER_BROKER_RECORD","version":3,"data":{"brokerId":0,'
     )
+
+
+def test_the_two_zeros_are_told_apart_in_arrays() -> None:
+    sample = generated(message(fields=[field(type="[]float64")])).SampleRequest
+    for numbers, text in (((0.0,), "[0.0]"), ((-0.0,), "[-0.0]"), ((0.0,), "[0.0]")):
+        assert message_json(sample(numbers), 0) == f'{{"first":{text}}}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from schema_samples import field, generated, message
 
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -88,6 +89,33 @@ def test_the_names_that_java_prints_for_numbers_without_a_form_in_json_are_not_r
         DecodeError, match="value at offset 0: is a string instead of a number with a fraction"
     ):
         ClientQuotaRecord.from_json({"entity": [], "key": "", "value": "NaN", "remove": False}, 0)
+
+
+@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("kind", ["string", "bytes", "[]int8", "Part", "[]Part"])
+@pytest.mark.parametrize("nullable", ["0-1", "2+"])
+def test_null_where_only_other_versions_have_it(kind: str, nullable: str, version: int) -> None:
+    part = [field(type="int8")] if kind.endswith("Part") else None
+    node = field(type=kind, nullableVersions=nullable, fields=part)
+    sample = generated(message(fields=[node])).SampleRequest(None)
+    assert sample.to_json(version) == {"first": None}
+
+
+@pytest.mark.parametrize("kind", ["bytes", "[]int8", "Part", "[]Part"])
+def test_null_where_it_must_not_be_as_long_as_the_field_has_its_place(kind: str) -> None:
+    part = [field(type="int8")] if kind.endswith("Part") else None
+    node = field(type=kind, nullableVersions="3+", tag=0, taggedVersions="3+", fields=part)
+    sample = generated(message(fields=[node])).SampleRequest(None)
+    assert sample.to_json(3) == {"first": None}
+    with pytest.raises(EncodeError, match=r"SampleRequest\.first: is None, and must not be"):
+        sample.to_json(2)
+
+
+def test_a_null_string_is_shown_but_for_a_tagged_one() -> None:
+    sample = generated(message(fields=[field(type="string", tag=0, taggedVersions="3+")])).SampleRequest(None)
+    assert sample.to_json(2) == {"first": None}
+    with pytest.raises(EncodeError, match=r"SampleRequest\.first: is None, and must not be"):
+        sample.to_json(3)
 
 
 def test_a_value_that_the_version_lacks() -> None:

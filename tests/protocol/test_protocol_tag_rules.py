@@ -229,6 +229,14 @@ class TestSizes:
         assert (field, offset) == ("", 2 + len(size))
         assert reason.endswith(" bytes, 4 remain")
 
+    @pytest.mark.parametrize(
+        "kind", ["string", "bytes", "[]int32", "[]string", "[]bytes", "[]uuid", "uuid", "int32"]
+    )
+    def test_a_value_that_breaks_off_is_an_error_whatever_follows_in_the_schema(self, kind: str) -> None:
+        fields = [tagged(name="Long", type=kind), tagged(name="Short", type="int8", tag=1)]
+        cls = generated(message(fields=fields)).SampleRequest
+        assert unreadable(cls, b"\x01\x00\x09" + b"\x09" + b"\x02" * 2, 2)[0].startswith("long")
+
 
 class TestUnknown:
     NODE = (

@@ -165,6 +165,13 @@ class TestLengths:
             "is null, and must not be",
         )
 
+    @pytest.mark.parametrize("kind", ["bool", "int8", "int32", "float64", "uuid", "string", "bytes"])
+    @pytest.mark.parametrize("version", [OLD, COMPACT])
+    def test_no_element_is_none(self, kind: str, version: int) -> None:
+        for values in ((None,), (None,) * 20):
+            error = unwritable(nullable(f"[]{kind}")(values), version)
+            assert (type(error), str(error).split(":")[0]) == (EncodeError, "SampleRequest.first[0]")
+
     @pytest.mark.parametrize("kind", ["string", "bytes"])
     @pytest.mark.parametrize("version", [OLD, COMPACT])
     def test_elements_are_never_null(self, kind: str, version: int) -> None:

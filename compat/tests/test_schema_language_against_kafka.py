@@ -1,0 +1,124 @@
+"""The schema language as Kafka's own generator has it: what it refuses, and the code that it makes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from schema_cases import (
+    ALLOWED_FIELDS,
+    ALLOWED_MESSAGES,
+    OURS_ALONE,
+    REFUSED_FIELDS,
+    REFUSED_MESSAGES,
+    REFUSED_STRUCTS,
+)
+from schema_samples import everything, field, message, oddities
+
+from compat.codec_judge.cases import SHARES, Judge
+from compat.codec_judge.differences import stricter_than
+from compat.codec_judge.java import JavaCodec
+from compat.codec_judge.packages import package_from
+from compat.harness.jars import (
+    TOOLS_VERSION,
+    KafkaJars,
+    find_jars,
+    java,
+    schema_judge_class_path,
+    tool_server_classes,
+)
+
+SAMPLE_CASES = 6_000
+DEADLINE_S = 120
+
+
+def verdicts(schemas: list[dict[str, Any]], *folder: str) -> list[str]:
+    """What it says of every schema: accepted or refused. A folder takes the Java of those that it accepts."""
+    done = subprocess.run(
+        [java(), "-cp", schema_judge_class_path(), "org.apache.kafka.message.SchemaJudge", *folder],
+        input="".join(json.dumps(schema) + "\n" for schema in schemas),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE_S,
+    )
+    told = done.stdout.splitlines()
+    assert len(told) == len(schemas)
+    return told
+
+
+def those_not(outcome: str, schemas: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+    """The schemas that were judged otherwise."""
+    told = zip(schemas, verdicts(schemas), strict=True)
+    return [(schema, verdict) for schema, verdict in told if not verdict.startswith(outcome)]
+
+
+def test_it_refuses_what_we_refuse() -> None:
+    broken = [message(**change) for change, _ in (*REFUSED_MESSAGES, *REFUSED_STRUCTS)]
+    broken += [message(fields=[field(**change)]) for change, _ in REFUSED_FIELDS]
+    assert those_not("refused", broken) == []
+
+
+def test_it_accepts_what_we_accept() -> None:
+    sound = [message(**change) for change in ALLOWED_MESSAGES]
+    sound += [message(fields=[field(**change)]) for change in ALLOWED_FIELDS]
+    assert those_not("accepted", sound) == []
+
+
+def test_it_accepts_what_we_alone_refuse() -> None:
+    assert those_not("accepted", [message(**change) for change, _ in OURS_ALONE]) == []
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    """Our code of the samples beside Kafka's."""
+    folder = tmp_path_factory.mktemp("samples")
+    whole = everything()
+    # Kafka's generator makes no Java that compiles of these arrays.
+    samples = [
+        whole | {"fields": [each for each in whole["fields"] if each["type"] != "[]bytes"]},
+        *oddities(),
+    ]
+    schemas = folder / "schemas"
+    schemas.mkdir()
+    for each in samples:
+        (schemas / f"{each['name']}.json").write_text(json.dumps(each))
+    jars = with_samples(samples, folder)
+    with (
+        package_from(schemas, folder, "kafka_samples") as package,
+        JavaCodec(jars, folder / "java.log") as codec,
+    ):
+        yield Judge(codec, package, stricter_than(jars.version))
+
+
+def with_samples(samples: list[dict[str, Any]], folder: Path) -> KafkaJars:
+    """Kafka's jars, and one of what its generator makes of the samples."""
+    kafka = find_jars(TOOLS_VERSION)
+    sources, classes, jars = (folder / name for name in ("sources", "classes", "jars"))
+    for each in (sources, jars):
+        each.mkdir()
+    assert [told.split()[0] for told in verdicts(samples, str(sources))] == ["accepted"] * len(samples)
+    (compiler,) = tool_server_classes().parent.glob("compiler/ecj-*.jar")
+    compile_java = [java(), "-jar", str(compiler), "--release", "17", "-nowarn", "-cp", kafka.class_path]
+    files = [str(each) for each in sorted(sources.iterdir())]
+    subprocess.run([*compile_java, "-d", str(classes), *files], check=True, timeout=DEADLINE_S)
+    for jar in kafka.folder.glob("*.jar"):
+        (jars / jar.name).symlink_to(jar)
+    with zipfile.ZipFile(jars / "kafka-samples.jar", "w") as archive:
+        for path in sorted(classes.rglob("*.class")):
+            archive.write(path, path.relative_to(classes))
+    return KafkaJars(kafka.version, jars)
+
+
+@pytest.mark.parametrize("kind", SHARES)
+def test_its_code_of_odd_schemas_says_the_same(judge: Judge, kind: str) -> None:
+    cases = judge.cases(kind, SAMPLE_CASES, seed=1)
+    found = judge.judge(cases)
+    assert not found.differences, found.report()
+    assert found.outcomes["accepted"] > len(cases) // 10
+    assert found.outcomes["refused"] > 0
