@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         "messages", nargs="*", metavar="MESSAGE", help="a part of the names of the messages to measure"
     )
     parser.add_argument("--quick", action="store_true", help="a few seconds, rough figures, no imports")
+    parser.add_argument("--other-ids", action="store_true", help="decode ids never met before, though quick")
     parser.add_argument("--codecs", nargs="+", choices=ALL_CODECS, default=ALL_CODECS, metavar="CODEC")
     parser.add_argument(
         "--compiled",
@@ -61,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(options: argparse.Namespace) -> Report:
-    effort = QUICK if options.quick else FULL
+    effort = msgspec.structs.replace(QUICK, other_ids=options.other_ids) if options.quick else FULL
     machine = this_machine()
     compiled = tiers.compiled(options.compiled)
     with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-codec-") as folder:

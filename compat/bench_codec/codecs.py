@@ -34,7 +34,7 @@ KAFKA_PYTHON = "kafka-python"
 
 
 def load(codec: str, message: str, version: int, data: bytes) -> Loaded:
-    """Make a codec ready for one message. Raises NoSuchMessage where the codec lacks it."""
+    """Make a codec ready for the message in ``data``. Raises NoSuchMessage where the codec lacks it."""
     if codec == KIO:
         return _load_kio(message, version, data)
     if codec == KAFKA_PYTHON:

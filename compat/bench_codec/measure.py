@@ -18,7 +18,10 @@ from compat.bench_codec.payloads import Payload
 from compat.bench_codec.workers import JAVA, Codec, Worker
 
 NS_PER_S = 1_000_000_000
-OPERATIONS = ("decode", "encode")
+DECODE, ENCODE = OPERATIONS = ("decode", "encode")
+DECODE_OTHER_IDS = "decode, ids never met before"
+FEWER_ROUNDS = 10
+"""One round is so many times longer where every id is new, as it takes thousands of messages."""
 
 
 class Effort(msgspec.Struct, frozen=True):
@@ -28,10 +31,11 @@ class Effort(msgspec.Struct, frozen=True):
     round_s: float
     java_warm_up_s: float
     imports: int
+    other_ids: bool
 
 
-FULL = Effort(rounds=201, round_s=0.002, java_warm_up_s=2.0, imports=7)
-QUICK = Effort(rounds=51, round_s=0.001, java_warm_up_s=1.0, imports=3)
+FULL = Effort(rounds=201, round_s=0.002, java_warm_up_s=2.0, imports=7, other_ids=True)
+QUICK = Effort(rounds=51, round_s=0.001, java_warm_up_s=1.0, imports=3, other_ids=False)
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -71,18 +75,26 @@ def measure(
                 if version is not None:
                     versions[codec.name] = version
                     ready.append(worker)
-            timings = {operation: _measure_operation(ready, operation, effort) for operation in OPERATIONS}
+            timings = {operation: _measure_operation(ready, operation, effort, 1) for operation in OPERATIONS}
+            if effort.other_ids and (others := payload.with_other_ids()):
+                for worker in ready:
+                    worker.load(payload.message, payload.version, *others)
+                fewer = msgspec.structs.replace(effort, rounds=effort.rounds // FEWER_ROUNDS)
+                timings[DECODE_OTHER_IDS] = _measure_operation(ready, DECODE, fewer, len(others))
         rows.append(Row(payload, timings))
     return Measured(rows, versions)
 
 
-def _measure_operation(workers: Sequence[Worker], operation: str, effort: Effort) -> dict[str, Timing]:
+def _measure_operation(
+    workers: Sequence[Worker], operation: str, effort: Effort, payload_count: int
+) -> dict[str, Timing]:
     loops = [_warm_up(worker, operation, effort) for worker in workers]
     rounds: list[list[float]] = [[] for _ in workers]
     for nth in range(effort.rounds):
         for turn in range(len(workers)):
             at = (nth + turn) % len(workers)
-            rounds[at].append(workers[at].time_ns(operation, loops[at]) / loops[at])
+            calls = loops[at] * payload_count
+            rounds[at].append(workers[at].time_ns(operation, loops[at]) / calls)
     return {
         worker.codec.name: Timing(min(times), statistics.median(times))
         for worker, times in zip(workers, rounds, strict=True)

@@ -7,6 +7,7 @@ controllers say to each other all the time.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import msgspec
 
@@ -35,6 +36,11 @@ METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
 REPLICAS = (1, 2, 3)
 BLOB_BYTES = 64 * 1024
+MANY_IDS = 10_000
+"""More than any codec remembers: ours keeps ids that it met, as they tend to come again."""
+
+Ids = Callable[[str, int], Uuid]
+"""What a message's ids are made with: a kind and a number."""
 
 
 class Goals(msgspec.Struct, frozen=True):
@@ -53,6 +59,8 @@ class Payload(msgspec.Struct, frozen=True):
     data: bytes
     pure: Goals
     compiled: Goals
+    with_other_ids: Callable[[], list[bytes]]
+    """The same message over and over, no id ever repeated; none where ids don't matter."""
 
     @property
     def title(self) -> str:
@@ -70,21 +78,34 @@ NO_GOALS = Goals(decode=None, encode=None)
 def payloads() -> list[Payload]:
     """All of them, in the table's order."""
     return [
-        _payload(metadata_response(), 12, "100 topics of 12 partitions", COMPILED_METADATA),
-        _payload(fetch_response(), 17, "one blob of 64 KiB", COMPILED_BLOB),
-        _payload(fetch_request(), 17, "of a controller", COMPILED_SMALL),
-        _payload(vote_request(), 2, "", COMPILED_SMALL),
-        _payload(broker_heartbeat_request(), 1, "", COMPILED_SMALL),
-        _payload(partition_record(), 2, "", NO_GOALS, NO_GOALS),
-        _payload(broker_registration_request(), 4, "", COMPILED_SMALL),
+        _payload(metadata_response, 12, "100 topics of 12 partitions", COMPILED_METADATA, ids=100),
+        _payload(fetch_response, 17, "one blob of 64 KiB", COMPILED_BLOB),
+        _payload(fetch_request, 17, "of a controller", COMPILED_SMALL, ids=1),
+        _payload(vote_request, 2, "", COMPILED_SMALL, ids=2),
+        _payload(broker_heartbeat_request, 1, "", COMPILED_SMALL),
+        _payload(partition_record, 2, "", NO_GOALS, NO_GOALS, ids=4),
+        _payload(broker_registration_request, 4, "", COMPILED_SMALL, ids=2),
     ]
 
 
-def _payload(message: Message, version: int, about: str, compiled: Goals, pure: Goals = PURE) -> Payload:
-    return Payload(message.NAME, version, about, message.encode(version), pure, compiled)
+def _payload(
+    make: Callable[[Ids], Message],
+    version: int,
+    about: str,
+    compiled: Goals,
+    pure: Goals = PURE,
+    ids: int = 0,
+) -> Payload:
+    message = make(_ids(0))
+    copies = range(1, 1 + MANY_IDS // ids) if ids else range(0)
+
+    def with_other_ids() -> list[bytes]:
+        return [make(_ids(of)).encode(version) for of in copies]
+
+    return Payload(message.NAME, version, about, message.encode(version), pure, compiled, with_other_ids)
 
 
-def metadata_response() -> MetadataResponse:
+def metadata_response(ids: Ids) -> MetadataResponse:
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node_id, host=f"host{node_id}", port=9092) for node_id in REPLICAS
@@ -94,7 +115,7 @@ def metadata_response() -> MetadataResponse:
         topics=[
             MetadataResponseTopic(
                 name=f"orders-of-region-{topic:05}",
-                topic_id=_uuid("topic", topic),
+                topic_id=ids("topic", topic),
                 partitions=[_partition(topic, index) for index in range(12)],
             )
             for topic in range(100)
@@ -114,7 +135,7 @@ def _partition(topic: int, index: int) -> MetadataResponsePartition:
     )
 
 
-def fetch_response() -> FetchResponse:
+def fetch_response(ids: Ids) -> FetchResponse:
     partition = FetchedPartition(
         partition_index=0,
         high_watermark=5_000_000_000,
@@ -123,11 +144,11 @@ def fetch_response() -> FetchResponse:
         aborted_transactions=None,
         records=_blob(),
     )
-    topic = FetchableTopicResponse(topic_id=_uuid("topic", 0), partitions=[partition])
+    topic = FetchableTopicResponse(topic_id=ids("topic", 0), partitions=[partition])
     return FetchResponse(session_id=1_234_567, responses=[topic])
 
 
-def fetch_request() -> FetchRequest:
+def fetch_request(ids: Ids) -> FetchRequest:
     partition = FetchPartition(
         partition=0,
         current_leader_epoch=17,
@@ -135,7 +156,7 @@ def fetch_request() -> FetchRequest:
         last_fetched_epoch=16,
         log_start_offset=0,
         partition_max_bytes=0,
-        replica_directory_id=_uuid("directory", 3001),
+        replica_directory_id=ids("directory", 3001),
     )
     return FetchRequest(
         cluster_id=CLUSTER_ID,
@@ -148,13 +169,13 @@ def fetch_request() -> FetchRequest:
     )
 
 
-def vote_request() -> VoteRequest:
+def vote_request(ids: Ids) -> VoteRequest:
     partition = PartitionData(
         partition_index=0,
         replica_epoch=17,
         replica_id=3001,
-        replica_directory_id=_uuid("directory", 3001),
-        voter_directory_id=_uuid("directory", 3002),
+        replica_directory_id=ids("directory", 3001),
+        voter_directory_id=ids("directory", 3002),
         last_offset_epoch=16,
         last_offset=5_000_000_000,
         pre_vote=True,
@@ -162,25 +183,25 @@ def vote_request() -> VoteRequest:
     return VoteRequest(CLUSTER_ID, voter_id=3002, topics=[TopicData(METADATA_TOPIC, [partition])])
 
 
-def broker_heartbeat_request() -> BrokerHeartbeatRequest:
+def broker_heartbeat_request(ids: Ids) -> BrokerHeartbeatRequest:
     return BrokerHeartbeatRequest(broker_id=1, broker_epoch=70_000, current_metadata_offset=5_000_000_000)
 
 
-def partition_record() -> PartitionRecord:
+def partition_record(ids: Ids) -> PartitionRecord:
     return PartitionRecord(
         partition_id=7,
-        topic_id=_uuid("topic", 0),
+        topic_id=ids("topic", 0),
         replicas=REPLICAS,
         isr=REPLICAS,
         leader=1,
         leader_epoch=5,
         partition_epoch=9,
-        directories=tuple(_uuid("directory", replica) for replica in REPLICAS),
+        directories=tuple(ids("directory", replica) for replica in REPLICAS),
         eligible_leader_replicas=(2,),
     )
 
 
-def broker_registration_request() -> BrokerRegistrationRequest:
+def broker_registration_request(ids: Ids) -> BrokerRegistrationRequest:
     levels = {
         "metadata.version": (7, 33),
         "kraft.version": (0, 1),
@@ -193,19 +214,25 @@ def broker_registration_request() -> BrokerRegistrationRequest:
     return BrokerRegistrationRequest(
         broker_id=1,
         cluster_id=CLUSTER_ID,
-        incarnation_id=_uuid("incarnation", 1),
+        incarnation_id=ids("incarnation", 1),
         listeners=[
             Listener("PLAINTEXT", "broker-1.local", 9092, security_protocol=0),
             Listener("SSL", "broker-1.local", 9093, security_protocol=1),
         ],
         features=[Feature(name, first, last) for name, (first, last) in levels.items()],
         rack="rack-1",
-        log_dirs=(_uuid("directory", 1),),
+        log_dirs=(ids("directory", 1),),
     )
 
 
-def _uuid(kind: str, number: int) -> Uuid:
-    return Uuid.from_random(hashlib.md5(f"{kind} {number}".encode(), usedforsecurity=False).digest())
+def _ids(of: int) -> Ids:
+    """The same ids for the same number."""
+
+    def make(kind: str, number: int) -> Uuid:
+        text = f"{of} {kind} {number}"
+        return Uuid.from_random(hashlib.md5(text.encode(), usedforsecurity=False).digest())
+
+    return make
 
 
 def _blob() -> bytes:

@@ -9,7 +9,16 @@ import msgspec
 from compat.bench_codec.codecs import KIO, OURS_COMPILED, OURS_PURE
 from compat.bench_codec.imports import MIB, ImportCost
 from compat.bench_codec.machine import Machine
-from compat.bench_codec.measure import OPERATIONS, Effort, Measured, Row, Timing
+from compat.bench_codec.measure import (
+    DECODE,
+    DECODE_OTHER_IDS,
+    ENCODE,
+    OPERATIONS,
+    Effort,
+    Measured,
+    Row,
+    Timing,
+)
 from compat.bench_codec.payloads import Goals
 from compat.bench_codec.workers import ALL_CODECS, JAVA, JAVA_KAFKA
 
@@ -61,19 +70,19 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def verdict(row: Row, operation: str, tier: str) -> Verdict | None:
     """None where there is nothing to compare."""
-    timings = row.timings[operation]
+    timings = row.timings.get(operation, {})
     if KIO not in timings or tier not in timings:
         return None
     goals: Goals = row.payload.compiled if tier == OURS_COMPILED else row.payload.pure
     kio, ours = timings[KIO], timings[tier]
-    goal: float | None = getattr(goals, operation)
+    goal: float | None = {DECODE: goals.decode, ENCODE: goals.encode}.get(operation)
     return Verdict(kio.best_ns / ours.best_ns, kio.median_ns / ours.median_ns, goal)
 
 
 def plain(report: Report) -> str:
-    """Two tables, decode and encode, each figure as "best (median)", and one of the imports."""
+    """A table for each operation, each figure as "best (median)", and one of the imports."""
     blocks = [_about(report, report.machine)]
-    for operation in OPERATIONS:
+    for operation in (*OPERATIONS, DECODE_OTHER_IDS):
         heading = [
             f"{operation}, ns a call: best round (median)",
             *(_title(codec) for codec in report.codecs),
@@ -82,12 +91,14 @@ def plain(report: Report) -> str:
             heading += [f"kio/{SHORT_NAMES[tier]}", "goal"]
         lines = [heading]
         for row in report.measured.rows:
-            timings = row.timings[operation]
+            if not (timings := row.timings.get(operation, {})):
+                continue
             cells = [row.payload.title, *(_plain_timing(timings.get(codec)) for codec in report.codecs)]
             for tier in report.tiers:
                 cells += _plain_verdict(verdict(row, operation, tier))
             lines.append(cells)
-        blocks.append(_aligned(lines))
+        if lines[1:]:
+            blocks.append(_aligned(lines))
     if report.imports:
         lines = [["import", "best (median)", "memory", "goal"]]
         for cost in report.imports:
@@ -107,12 +118,26 @@ def markdown(report: Report) -> str:
         cells += [_markdown_verdicts(row, tier) for tier in report.tiers]
         lines.append(cells)
     blocks = [_about(report, report.machine), _piped(lines), _goals(report)]
+    if others := [row for row in report.measured.rows if row.timings.get(DECODE_OTHER_IDS)]:
+        blocks.append(_markdown_other_ids(report, others))
     if report.imports:
         lines = [["import", "time", "memory"], ["---"] * 3]
         for cost in report.imports:
             lines.append([cost.imported.title, f"{cost.best_s * 1000:,.0f} ms", _mib(cost)])
         blocks.append(_piped(lines))
     return "\n\n".join(blocks)
+
+
+def _markdown_other_ids(report: Report, rows: list[Row]) -> str:
+    heading = ["ns a call, " + DECODE_OTHER_IDS, *(_title(codec) for codec in report.codecs)]
+    heading += [f"kio ÷ {SHORT_NAMES[tier]}" for tier in report.tiers]
+    lines = [heading, ["---"] * len(heading)]
+    for row in rows:
+        timings = row.timings[DECODE_OTHER_IDS]
+        cells = [f"{timings[codec].best_ns:,.0f}" if codec in timings else ABSENT for codec in report.codecs]
+        cells += [_markdown_verdict(verdict(row, DECODE_OTHER_IDS, tier)) for tier in report.tiers]
+        lines.append([row.payload.title, *cells])
+    return _piped(lines)
 
 
 def _about(report: Report, machine: Machine) -> str:
@@ -194,7 +219,7 @@ def _row_to_json(row: Row, tiers: list[str]) -> dict[str, Any]:
         "timings": msgspec.to_builtins(row.timings),
         "verdicts": [
             {"operation": operation, "codec": tier, "word": found.word, **msgspec.to_builtins(found)}
-            for operation in OPERATIONS
+            for operation in row.timings
             for tier in tiers
             if (found := verdict(row, operation, tier))
         ],

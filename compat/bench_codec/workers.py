@@ -86,16 +86,16 @@ class Worker:
         self._process.kill()
         self._process.communicate()
 
-    def load(self, message: str, version: int, data: bytes) -> str | None:
+    def load(self, message: str, version: int, *payloads: bytes) -> str | None:
         """The library's version; None where it lacks the message.
 
         Raises ProcessFailed where it doesn't write back the bytes that it read.
         """
-        answer = self._ask(f"load {message} {version} {data.hex()}")
+        answer = self._ask(" ".join(("load", message, str(version), *(data.hex() for data in payloads))))
         return None if answer == "none" else answer.removeprefix("ready ")
 
     def time_ns(self, operation: str, loops: int) -> int:
-        """How long so many calls of "decode" or "encode" took."""
+        """How long so many calls took: of "decode" for each payload, of "encode" for one of them."""
         return int(self._ask(f"{operation} {loops}"))
 
     def _ask(self, line: str) -> str:

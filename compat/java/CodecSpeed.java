@@ -1,6 +1,7 @@
 // How fast Kafka's own codec is on one message: the Java half of compat/bench_codec, told what to do by lines.
-//   load MESSAGE VERSION HEX   -> "ready RUNTIME", after the bytes were read and written back unchanged
-//   decode LOOPS, encode LOOPS -> the nanoseconds that so many calls took
+//   load MESSAGE VERSION HEX...  -> "ready RUNTIME", after the bytes were read and written back unchanged
+//   decode LOOPS                 -> the nanoseconds that so many calls for each HEX took
+//   encode LOOPS                 -> the same for calls with the message of the last HEX
 // One JVM serves one message, so that its compiler sees one class at each call, as in a busy broker's hot loop.
 
 import java.io.BufferedReader;
@@ -30,16 +31,18 @@ public final class CodecSpeed {
 
     private final Reader reader;
     private final short version;
-    private final byte[] data;
-    private final Message message;
+    private final byte[][] payloads;
+    private Message message;
 
-    private CodecSpeed(String name, short version, byte[] data) {
+    private CodecSpeed(String name, short version, byte[][] payloads) {
         this.reader = reader(name);
         this.version = version;
-        this.data = data;
-        this.message = decode();
-        if (!Arrays.equals(bytes(encode()), data)) {
-            throw new IllegalStateException(name + ": what was decoded encodes to other bytes");
+        this.payloads = payloads;
+        for (byte[] data : payloads) {
+            message = decode(data);
+            if (!Arrays.equals(bytes(encode()), data)) {
+                throw new IllegalStateException(name + ": what was decoded encodes to other bytes");
+            }
         }
     }
 
@@ -56,7 +59,7 @@ public final class CodecSpeed {
         };
     }
 
-    private Message decode() {
+    private Message decode(byte[] data) {
         return reader.read(new ByteBufferAccessor(ByteBuffer.wrap(data)), version);
     }
 
@@ -67,7 +70,9 @@ public final class CodecSpeed {
     private long timeDecode(int loops) {
         long began = System.nanoTime();
         for (int i = 0; i < loops; i++) {
-            sink = decode();
+            for (byte[] data : payloads) {
+                sink = decode(data);
+            }
         }
         return System.nanoTime() - began;
     }
@@ -93,7 +98,11 @@ public final class CodecSpeed {
             String[] words = line.split(" ");
             switch (words[0]) {
                 case "load" -> {
-                    codec = new CodecSpeed(words[1], Short.parseShort(words[2]), HexFormat.of().parseHex(words[3]));
+                    byte[][] payloads = new byte[words.length - 3][];
+                    for (int i = 0; i < payloads.length; i++) {
+                        payloads[i] = HexFormat.of().parseHex(words[i + 3]);
+                    }
+                    codec = new CodecSpeed(words[1], Short.parseShort(words[2]), payloads);
                     System.out.println("ready " + Runtime.version());
                 }
                 case "decode" -> System.out.println(codec.timeDecode(Integer.parseInt(words[1])));

@@ -15,6 +15,8 @@ from compat.bench_codec.payloads import Payload, payloads
 from compat.bench_codec.table import Report, markdown, plain
 from compat.bench_codec.workers import JAVA, Codec, Worker, codecs
 from compat.harness.processes import ProcessFailed
+from kraft_wire.protocol.fast_read import MOST_UUIDS
+from kraft_wire.protocol.messages.vote_request import VoteRequest
 
 SIZES = {
     "MetadataResponse": 55_280,
@@ -51,6 +53,22 @@ def test_the_payloads_are_as_large_as_those_that_were_measured_before() -> None:
     assert 64 * 1024 < blob < 64 * 1024 + 100
 
 
+def test_other_ids_are_more_than_a_codec_remembers_and_never_repeat() -> None:
+    for payload in payloads():
+        others = payload.with_other_ids()
+        assert len(set(others)) == len(others)
+        assert {len(data) for data in others} <= {len(payload.data)}
+    [vote] = [payload for payload in payloads() if payload.message == "VoteRequest"]
+    ids = [
+        uuid
+        for data in vote.with_other_ids()
+        for topic in VoteRequest.decode(data, vote.version).topics
+        for partition in topic.partitions
+        for uuid in (partition.replica_directory_id, partition.voter_directory_id)
+    ]
+    assert len(set(ids)) == len(ids) > MOST_UUIDS
+
+
 def test_every_codec_writes_back_what_it_reads_or_lacks_it(worker: Worker) -> None:
     lacking = {
         payload.message
@@ -64,6 +82,8 @@ def test_every_codec_measures(worker: Worker) -> None:
     [payload] = [payload for payload in payloads() if payload.message == "FetchRequest"]
     worker.load(payload.message, payload.version, payload.data)
     assert all(worker.time_ns(operation, 100) > 0 for operation in ("decode", "encode"))
+    worker.load(payload.message, payload.version, *payload.with_other_ids()[:10])
+    assert worker.time_ns("decode", 10) > 0
 
 
 def test_a_codec_that_writes_other_bytes_is_refused(worker: Worker) -> None:
