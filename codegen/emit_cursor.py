@@ -84,27 +84,28 @@ class Cursor:
         """Emit the read of what has been collected."""
         text, run = self.text, self.run
         self.text, self.run = None, []
-        codes = "".join(code for code, _ in run)
-        names = [name for _, name in run]
+        codes = [code for code, _ in run]
+        # What is skipped has no name.
+        names = [name for _, name in run if name]
         if text is not None:
             self._read_text(text, codes, names)
         elif not run:
             return
-        elif codes in ("B", "?"):
-            self.out.add(f"{names[0]} = data[{self.at()}]" + (" != 0" if codes == "?" else ""))
+        elif codes in (["B"], ["?"]):
+            self.out.add(f"{names[0]} = data[{self.at()}]" + (" != 0" if codes == ["?"] else ""))
             self.offset += 1
         else:
-            self.out.add(f"{_targets(names)} = {self.module.reader(codes)}(data, {self.at()})")
-            self.offset += _width(codes)
+            self.out.add(f"{_targets(names)} = {self.module.reader(''.join(codes))}(data, {self.at()})")
+            self.offset += width(codes)
         self.checked = True
 
-    def _read_text(self, text: Text, codes: str, names: list[str]) -> None:
-        targets = _targets([text.name, *names])
+    def _read_text(self, text: Text, run: list[str], names: list[str]) -> None:
+        targets, codes = _targets([text.name, *names]), "".join(run)
         with self.out.block(f"if {text.size} < 128"):
             reader = self.module.string_reader(codes, nullable=text.nullable)
             self.out.add(f"{targets} = {reader}[{text.size}](data, {self.at()})")
             # The size is one more than the length; null's is no less than that of "".
-            self.advance(f"({text.size} or 1)" if text.nullable else text.size, _width(codes) - 1)
+            self.advance(f"({text.size} or 1)" if text.nullable else text.size, width(run) - 1)
         with self.out.block("else"):
             read = f'{self.helper("long_string")}(data, {self.at()}, {text.size}, "{codes}")'
             self.out.add(f"({targets}), pos = {read}")
@@ -116,6 +117,6 @@ def _targets(names: list[str]) -> str:
     return f"{names[0]}," if len(names) == 1 else ", ".join(names)
 
 
-def _width(codes: str) -> int:
-    # "16s" is the one code of several characters.
-    return 16 * codes.count("16s") + sum(CODE_SIZES[code] for code in codes.replace("16s", ""))
+def width(codes: list[str]) -> int:
+    """How many bytes struct codes take; "x" is one that is skipped."""
+    return sum(1 if code == "x" else CODE_SIZES[code] for code in codes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codegen.code import Function, Module
+from codegen.code import Function
 from codegen.emit_cursor import Cursor
 from codegen.layout import (
     ALWAYS,
@@ -18,7 +18,6 @@ from codegen.layout import (
     STRUCT_CODES,
     Interval,
     RowLayout,
-    intervals,
     mandatory_runs,
     row_layout,
 )
@@ -28,66 +27,21 @@ from codegen.versions import Versions
 WHOLE, FROM, LOOPING = "whole", "from", "looping"
 """Kinds of decoders: ``decode`` and ``decode_from`` of a small message; ``decode`` of any other, which can do
 the work of ``decode_from`` too."""
-LOCALS = ("cls", "data", "version", "pos", "ends", "start", "end", "columns", "message")
-RESERVED = (*LOCALS, "struct", "msgspec")
-"""Names of locals and modules that fields must not take; ``end`` and ``columns`` are used up at once."""
+LOCALS = ("data", "version", "pos", "ends", "start", "end", "columns", "message")
+RESERVED = (*LOCALS, "struct", "msgspec", "len", "list", "map", "range", "zip")
+"""Names that fields must not take; ``end`` and ``columns`` are used up at once."""
 FEW_ROWS = 4
 """Up to this compact size, an array's elements are read one by one."""
 
 
-def emit_decode(plan: MessagePlan, module: Module, kind: str) -> list[str]:
-    """One method that decodes every version."""
-    function = Function(module, RESERVED)
-    function.add("@classmethod")
-    with function.block(_signature(plan.message.name, kind)):
-        if kind != WHOLE:
-            function.add("start = pos")
-        with function.block("try"):
-            for interval in intervals(plan):
-                with function.block(f"if {interval.test}"):
-                    _Decoder(plan, function, interval, kind).message()
-        with function.block("except DECODE_FAULTS"):
-            pass
-        _fall_back(function, kind)
-    if kind == LOOPING:
-        _emit_decode_from(function, plan.message.name)
-    return function.lines
-
-
-def _signature(name: str, kind: str) -> str:
-    if kind == WHOLE:
-        return f"def decode(cls, data: bytes, version: int) -> {name}"
-    if kind == FROM:
-        return f"def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[{name}, int]"
-    positions = "pos: int = 0, ends: list[int] | None = None"
-    return f"def decode(cls, data: bytes, version: int, {positions}) -> {name}"
-
-
-def _fall_back(function: Function, kind: str) -> None:
-    if kind == WHOLE:
-        function.add("return decode_message_carefully(cls, data, version, 0)[0]")
-    elif kind == FROM:
-        function.add("return decode_message_carefully(cls, data, version, start)")
-    else:
-        function.add("message, pos = decode_message_carefully(cls, data, version, start)")
-        _return_message(function, "pos")
-
-
-def _emit_decode_from(function: Function, name: str) -> None:
-    function.add("")
-    function.add("@classmethod")
-    with function.block(_signature(name, FROM)):
-        function.add("ends: list[int] = []")
-        function.add("return cls.decode(data, version, pos, ends), ends[0]")
-
-
-def _return_message(function: Function, end: str) -> None:
+def return_message(function: Function, end: str) -> None:
+    """Return ``message``, and tell where it ends."""
     with function.block("if ends is not None"):
         function.add(f"ends.append({end})")
     function.add("return message")
 
 
-class _Decoder(Cursor):
+class Decoder(Cursor):
     def __init__(self, plan: MessagePlan, function: Function, interval: Interval, kind: str) -> None:
         super().__init__(function, "" if kind == WHOLE else "pos")
         self.plan = plan
@@ -96,6 +50,7 @@ class _Decoder(Cursor):
 
     def message(self) -> None:
         value = self.structure(self.plan.struct(self.plan.message.name))
+        self.close_run()
         if self.checked:
             self.result(value)
             return
@@ -105,14 +60,14 @@ class _Decoder(Cursor):
     def result(self, value: str) -> None:
         if self.kind == LOOPING:
             self.out.add(f"message = {value}")
-            _return_message(self.out, self.at())
+            return_message(self.out, self.at())
         else:
             self.out.add(f"return {value}" if self.kind == WHOLE else f"return {value}, {self.at()}")
 
     # Structs.
 
     def structure(self, struct: StructPlan) -> str:
-        """Read the struct; returns the expression that makes it, with the run closed."""
+        """Read the struct; returns the expression that makes it. A run may still be open."""
         values: dict[str, str] = {}
         for versions, fields in mandatory_runs(struct, self.interval):
             if versions.empty:
@@ -123,7 +78,6 @@ class _Decoder(Cursor):
             else:
                 self.conditional(versions, fields, values)
         unknown = self.tag_section(struct, values) if self.interval.flexible else ""
-        self.close_run()
         arguments = [values[field.name] for field in struct.fields]
         if unknown:
             arguments.append(unknown)
@@ -295,7 +249,9 @@ class _Decoder(Cursor):
             return
         prefix = "read_compact_" if compact else "read_"
         if field.type.base == "uuid":
-            self.some(name, size, f"{self.helper(prefix + 'uuids')}(data, pos, {size})", compact=compact)
+            one = f"{self.helper('UUIDS')}[data[pos:pos + 16]],"
+            read = f"{self.helper(prefix + 'uuids')}(data, pos, {size})"
+            self.some(name, size, read, compact=compact, one=one)
         elif field.type.base in ("string", "bytes"):
             strings = "strings" if field.type.base == "string" else "byte_strings"
             self.some(name, size, f"{self.helper(prefix + strings)}(data, pos, {size})", compact=compact)
@@ -306,10 +262,14 @@ class _Decoder(Cursor):
             code = STRUCT_CODES[field.type.base]
             self.out.add(f'{name}, pos = {self.helper("read_numbers")}(data, pos, {size}, "{code}")')
 
-    def some(self, name: str, size: str, read: str, *, compact: bool) -> None:
-        """Call ``read`` where the array is not empty, which costs much less than the call."""
-        with self.out.block(f"if {size} == 1" if compact else f"if {size} == 0"):
+    def some(self, name: str, size: str, read: str, *, compact: bool, one: str = "") -> None:
+        """Call ``read`` where the array is not empty, which costs much less; ``one`` is an element of 16."""
+        with self.out.block(f"if {size} == {int(compact)}"):
             self.out.add(f"{name} = ()")
+        if one:
+            with self.out.block(f"elif {size} == {1 + compact}"):
+                self.out.add(f"{name} = {one}")
+                self.out.add("pos += 16")
         with self.out.block("else"):
             self.out.add(f"{name}, pos = {read}")
 
@@ -374,10 +334,7 @@ class _Decoder(Cursor):
     def struct_field(self, field: FieldPlan, name: str, null: str | None, *, tagged: bool) -> str:
         struct = self.plan.struct(field.type.struct)
         if null is None:
-            value = self.structure(struct)
-            name = name or self.out.name(field.name)
-            self.out.add(f"{name} = {value}")
-            return name
+            return self.structure(struct)
         size = self.size(field, "B")
         self.settle()
         name = name or self.declared(field)

@@ -9,52 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codegen.code import Function, Module
-from codegen.layout import ALWAYS, ARRAY_WRITE_CODES, STRUCT_CODES, Interval, intervals, mandatory_runs
+from codegen.code import Function
+from codegen.layout import ALWAYS, ARRAY_WRITE_CODES, STRUCT_CODES, Interval, mandatory_runs
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import Versions
 
 NULL_TAGGED, NULL_UNTAGGED = repr(b"\0"), repr(b"\xff")
 """What stands for a struct that is null."""
 EMPTY_BYTES = 'b""'
+NO_TAGS = 'b"\\0"'
 ARRAY_HELPERS = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}
 """Types whose arrays a helper writes."""
-RESERVED = ("self", "out", "version", "mark", "struct", "msgspec")
+RESERVED = ("self", "out", "version", "mark", "struct", "msgspec", "len")
 
 
-def emit_encode(plan: MessagePlan, module: Module, *, whole: bool) -> list[str]:
-    """``encode_into``, or where ``whole`` ``encode`` with the body and ``encode_into`` on top of it."""
-    function = Function(module, RESERVED)
-    if not whole:
-        with function.block("def encode_into(self, out: list[bytes], version: int) -> None"):
-            function.add("mark = len(out)")
-            _body(plan, function, whole=False)
-            function.add("del out[mark:]")
-            function.add("encode_message_carefully(self, out, version)")
-        return function.lines
-    with function.block("def encode(self, version: int) -> bytes"):
-        _body(plan, function, whole=True)
-        function.add("out = []")
-        function.add("encode_message_carefully(self, out, version)")
-        function.add('return b"".join(out)')
-    function.add("")
-    with function.block("def encode_into(self, out: list[bytes], version: int) -> None"):
-        function.add("out.append(self.encode(version))")
-    return function.lines
+def joined(pieces: list[str]) -> str:
+    """Python for the bytes of all pieces; literals that follow each other become one."""
+    merged: list[str] = []
+    for piece in pieces:
+        if merged and piece == NO_TAGS and merged[-1].endswith('\\0"') and merged[-1].startswith('b"'):
+            merged[-1] = merged[-1][:-1] + '\\0"'
+        else:
+            merged.append(piece)
+    if len(merged) < 2:
+        return merged[0] if merged else EMPTY_BYTES
+    return f'b"".join(({", ".join(merged)}))'
 
 
-def _body(plan: MessagePlan, function: Function, *, whole: bool) -> None:
-    if whole:
-        function.add("out: list[bytes]")
-    with function.block("try"):
-        for interval in intervals(plan):
-            with function.block(f"if {interval.test}"):
-                _Encoder(plan, function, interval, whole=whole).message()
-    with function.block("except ENCODE_FAULTS"):
-        pass
-
-
-class _Encoder:
+class Encoder:
     def __init__(self, plan: MessagePlan, function: Function, interval: Interval, *, whole: bool) -> None:
         self.plan = plan
         self.out = function
@@ -75,8 +57,7 @@ class _Encoder:
             self.out.add("return")
             return
         if not self.made_list:
-            joined = self.pieces[0] if len(self.pieces) == 1 else f'b"".join(({", ".join(self.pieces)}))'
-            self.out.add(f"return {joined if self.pieces else repr(b'')}")
+            self.out.add(f"return {joined(self.pieces)}")
             return
         self.flush()
         self.out.add('return b"".join(out)')
@@ -253,12 +234,25 @@ class _Encoder:
     def string_or_binary(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
         raw, size = self.measured(field, source, null, empty=EMPTY_BYTES, compact=compact)
         is_string = field.type.base == "string"
-        if compact:
-            self.compact_size(size, self.module.write_helper("string_size" if is_string else "uvarint"))
-        else:
+        if not compact:
             self.fixed("h" if is_string else "i", size)
-            self.close_run()
+        elif is_string:
+            self.compact_size(size, self.module.write_helper("string_size"))
+        else:
+            self.long_size(size, is_records=field.type.base == "records")
+        self.close_run()
         self.pieces.append(raw)
+
+    def long_size(self, name: str, *, is_records: bool) -> None:
+        """A size that is usually above a byte, so that the run is quicker by itself; for records, three."""
+        self.close_run()
+        uvarint = self.module.write_helper("uvarint")
+        if not is_records:
+            self.compact_size(name, uvarint)
+            return
+        write = self.module.writer("BBB")
+        three_bytes = f"{write}({name} & 127 | 128, {name} >> 7 & 127 | 128, {name} >> 14)"
+        self.pieces.append(f"{three_bytes} if 16383 < {name} < 2097152 else {uvarint}({name})")
 
     # Arrays.
 
@@ -334,41 +328,43 @@ class _Encoder:
     # Tags.
 
     def tag_section(self, struct: StructPlan, source: str) -> None:
+        self.close_run()
         known = [field for field in struct.fields if not self.interval.tagged(field).empty]
         known.sort(key=lambda field: field.tag)
-        count, section = self.out.name("tags"), self.out.name("section")
-        tests = [f"{source}.unknown_tagged_fields"]
-        for field in known:
-            condition = self.interval.condition(self.interval.tagged(field))
-            test = self.not_default(field, f"{source}.{field.name}")
-            tests.append(f"{condition} and ({test})" if condition else test)
-        self.out.add(f'{count}, {section} = 0, b""')
-        write = self.module.write_helper("write_tags")
-        with self.out.block(f"if {' or '.join(tests)}"):
-            if known:
-                self.known_tags(known, source, count, section)
-            else:
-                self.out.add(f"{count}, {section} = {write}((), {source}.unknown_tagged_fields)")
-        if self.run:
-            self.fixed("B", count)
-            self.close_run()
+        if known:
+            self.pieces.append(self.known_tags(known, source))
         else:
-            self.pieces.append(f"{self.module.write_helper('SIZES')}[{count}]")
-        self.pieces.append(section)
+            self.unknown_tags(source)
 
-    def known_tags(self, known: list[FieldPlan], source: str, count: str, section: str) -> None:
-        found = self.out.name("known")
-        self.out.add(f"{found}: list[tuple[int, bytes]] = []")
-        for field in known:
-            condition = self.interval.condition(self.interval.tagged(field))
-            member = f"{source}.{field.name}"
-            test = self.not_default(field, member)
-            opening = f"if {condition} and ({test})" if condition else f"if {test}"
-            with self.out.block(opening), self.within(self.interval.tagged(field)):
-                payload = self.payload(field, member)
-                self.out.add(f"{found}.append(({field.tag}, {payload}))")
-        write = self.module.write_helper("write_tags")
-        self.out.add(f"{count}, {section} = {write}({found}, {source}.unknown_tagged_fields)")
+    def unknown_tags(self, source: str) -> None:
+        """The tag section of a struct without tagged fields of its own."""
+        unknown = f"{source}.unknown_tagged_fields"
+        write = f"{self.module.write_helper('write_tags')}((), {unknown})"
+        self.pieces.append(f"{write} if {unknown} else {NO_TAGS}")
+
+    def known_tags(self, known: list[FieldPlan], source: str) -> str:
+        """Make a tag section; returns the local that holds its bytes."""
+        section, found = self.out.name("section"), self.out.name("known")
+        unknown = f"{source}.unknown_tagged_fields"
+        tests = {field.name: self.is_tagged(field, f"{source}.{field.name}") for field in known}
+        self.out.add(f"{section} = {NO_TAGS}")
+        with self.out.block(f"if {' or '.join((unknown, *tests.values()))}"):
+            self.out.add(f"{found}: list[tuple[int, bytes]] = []")
+            for field in known:
+                with (
+                    self.out.block(f"if {tests[field.name]}"),
+                    self.within(self.interval.tagged(field)),
+                ):
+                    payload = self.payload(field, f"{source}.{field.name}")
+                    self.out.add(f"{found}.append(({field.tag}, {payload}))")
+            self.out.add(f"{section} = {self.module.write_helper('write_tags')}({found}, {unknown})")
+        return section
+
+    def is_tagged(self, field: FieldPlan, source: str) -> str:
+        """Python for "the tagged field has to be written"."""
+        condition = self.interval.condition(self.interval.tagged(field))
+        test = self.not_default(field, source)
+        return f"{condition} and ({test})" if condition else test
 
     def payload(self, field: FieldPlan, source: str) -> str:
         """Encode a tagged field by itself; returns the expression for its bytes."""
@@ -385,6 +381,6 @@ class _Encoder:
             self.out.lines.insert(start, f"{indent}{name}: list[bytes] = []")
             result = f'b"".join({name})'
         else:
-            result = pieces[0] if len(pieces) == 1 else f'b"".join(({", ".join(pieces)}))'
+            result = joined(pieces)
         self.run, self.pieces, self.target = around
         return result

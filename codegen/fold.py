@@ -73,12 +73,11 @@ def _fold_part(line: str, *, always: bool) -> list[str]:
     """One thing inside brackets; a choice is folded at its test and its alternative."""
     text = line.lstrip()
     indent = line[: len(line) - len(text)]
-    chosen, _, rest = text.partition(" if ")
-    test, separator, other = rest.partition(" else ")
-    short = len(line) <= LIMIT and not always
-    if short or not separator or len(_split(text, " if ")) != 2:
+    chosen, *rest = _split(text, " if ")
+    test, *other = _split(rest[0], " else ") if len(rest) == 1 else [""]
+    if not other or (len(line) <= LIMIT and not always):
         return fold(line)
-    return [*fold(indent + chosen), f"{indent}if {test}", *fold(f"{indent}else {other}")]
+    return [*fold(indent + chosen), f"{indent}if {test}", *fold(f"{indent}else {' else '.join(other)}")]
 
 
 def _filled(indent: str, parts: list[str]) -> list[str]:

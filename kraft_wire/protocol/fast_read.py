@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
+from operator import itemgetter
 from typing import Any, Final, NoReturn
 
 from kraft_wire.protocol.fault import Fault
@@ -19,7 +20,7 @@ from kraft_wire.protocol.varint import read_uvarint
 
 SHORT: Final = 18
 """Arrays of numbers whose compact size is below this have prebuilt readers."""
-MOST_UUIDS: Final = 8192
+MOST_UUIDS: Final = 256
 """So many ids are remembered."""
 
 Read = Callable[[bytes, int], tuple[Any, ...]]
@@ -53,7 +54,6 @@ def array_readers(code: str) -> tuple[Read, ...]:
 
 
 _READ_UUIDS: Final = array_readers("16s")
-_uuid: Final = UUIDS.__getitem__
 
 
 @cache
@@ -181,8 +181,9 @@ def read_byte_strings(data: bytes, pos: int, count: int) -> tuple[tuple[bytes, .
 
 def read_compact_uuids(data: bytes, pos: int, size: int) -> tuple[tuple[Uuid, ...], int]:
     """An array of ids whose size begins with ``size``, and the position behind it."""
-    if 0 < size < SHORT:
-        return tuple(map(_uuid, _READ_UUIDS[size](data, pos))), pos + 16 * size - 16
+    if 2 < size < SHORT:
+        # Several ids at once: nothing is quicker.
+        return itemgetter(*_READ_UUIDS[size](data, pos))(UUIDS), pos + 16 * size - 16
     size, pos = long_count(data, pos, size)
     return read_uuids(data, pos, size - 1)
 

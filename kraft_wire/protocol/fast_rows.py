@@ -48,6 +48,7 @@ def row_reader(codes: str) -> ReadRows:
     one, and where that begins. It reads all or nothing.
     """
     parts = tuple(codes.split())
+    least_bytes = 1 + sum(struct.calcsize(">" + part) if part[-1] != "*" else 1 for part in parts)
     in_turn = _in_turn(parts)
     nothing: Columns = in_turn([()] * (1 + codes.count("*")))
     last = _plan(parts, (1,) * codes.count("*"), 1)
@@ -56,6 +57,8 @@ def row_reader(codes: str) -> ReadRows:
         nonlocal last
         plan = last
         if plan.size != size:
+            if (size - 1) * least_bytes > len(data) - pos:
+                return nothing, size, pos
             plan = _plan_for(parts, plan.sizes, size)
         rows = data[pos : pos + plan.span_bytes]
         if plan.lengths(rows) != plan.expected:

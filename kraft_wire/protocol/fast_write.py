@@ -101,18 +101,18 @@ def _join_uuids(values: Sequence[Uuid]) -> bytes:
     return raw
 
 
-def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags) -> tuple[int, bytes]:
-    """How many tagged fields there are (more than 127 is a Fault), and all of them."""
+def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags) -> bytes:
+    """A tag section. More than 127 fields are a Fault."""
     count = len(known) + len(unknown)
-    out: list[bytes] = []
+    if count > 127:
+        raise Fault
+    out = [SIZES[count]]
     for tag, raw in known:
         out += (uvarint(tag), uvarint(len(raw)), raw)
     previous = -1
     for tag, raw in unknown:
-        if tag <= previous:
+        if not previous < tag < 2**31 - 1:
             raise Fault
         out += (uvarint(tag), uvarint(len(raw)), raw)
         previous = tag
-    if count > 127 or previous >= 2**31 - 1:
-        raise Fault
-    return count, b"".join(out)
+    return b"".join(out)

@@ -6,6 +6,7 @@ Positions are indices into the buffer; IndexError says that it ended inside the 
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 Buffer = bytes | bytearray | memoryview
@@ -56,12 +57,18 @@ def _read_tail(data: Buffer, pos: int, value: int, last_shift: int, mask: int) -
 
 
 _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
+_TWO_BYTES: Final = struct.Struct(">BB").pack
+_THREE_BYTES: Final = struct.Struct(">BBB").pack
 
 
 def uvarint(value: int) -> bytes:
     """The bytes of an unsigned varint; ``value`` is within 0 to 2**32 - 1."""
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
+    if 0x80 <= value < 0x4000:
+        return _TWO_BYTES(value & 0x7F | 0x80, value >> 7)
+    if 0x4000 <= value < 0x200000:
+        return _THREE_BYTES(value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14)
     if not 0 <= value <= _UINT32:
         raise ValueError(f"{value} is no unsigned 32-bit integer")
     return _write(value)

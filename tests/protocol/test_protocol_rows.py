@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +115,18 @@ def test_nothing_is_read_where_an_element_differs_or_is_missing() -> None:
         assert (size, pos, list(zip(*columns, strict=True))) == (7, 0, [])
     tagged = element * 4 + element[:-1] + b"\x01"
     assert read(tagged, 0, 6)[1:] == (6, 0)
+
+
+def test_no_plan_is_made_for_more_than_there_can_be() -> None:
+    """A count alone costs nothing."""
+    read = row_reader("i i*")
+    tracemalloc.start()
+    try:
+        for size in (128, 100_000, 1_000_001):
+            assert read(b"-" + bytes(50), 1, size) == (((), ()), size, 1)
+        assert tracemalloc.get_traced_memory()[1] < 4096
+    finally:
+        tracemalloc.stop()
 
 
 class TestUuids:

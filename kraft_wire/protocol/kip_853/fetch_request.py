@@ -30,19 +30,23 @@ _read_i16siqiqiB = struct.Struct(">i16siqiqiB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _read_iii = struct.Struct(">iii").unpack_from
 _read_iiiibiiB = struct.Struct(">iiiibiiB").unpack_from
+_read_iiiibiix16sBi16siqiqiBBBB = struct.Struct(">iiiibiix16sBi16siqiqiBBBB").unpack_from
 _read_iiqiqiB = struct.Struct(">iiqiqiB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
 _write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_i16siqiqiB = struct.Struct(">i16siqiqiB").pack
+_write_i16siqiqi = struct.Struct(">i16siqiqi").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iii = struct.Struct(">iii").pack
 _write_iiiibii = struct.Struct(">iiiibii").pack
 _write_iiiibiiB = struct.Struct(">iiiibiiB").pack
-_write_iiqiqiB = struct.Struct(">iiqiqiB").pack
+_write_iiiibiiB16sBi16siqiqi = struct.Struct(">iiiibiiB16sBi16siqiqi").pack
+_write_iiqiqi = struct.Struct(">iiqiqi").pack
 _write_q = struct.Struct(">q").pack
 _read_array_i = array_readers("i")
 _read_string = string_readers("")
@@ -181,33 +185,81 @@ class FetchRequest(Message, gc=False):
     """string, versions 11 to 14, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchRequest:
         start = pos
         try:
             if version == 14:
+                if data[pos + 25] == 2:
+                    (
+                        replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id,
+                        session_epoch, topic_id, partitions_size, partition, replica_uuid,
+                        current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset,
+                        partition_max_bytes, tags, tags_2, forgotten_topics_data_size, rack_id_size,
+                    ) = _read_iiiibiix16sBi16siqiqiBBBB(data, pos)
+                    if partitions_size == 2 and tags == 0 and tags_2 == 0 and forgotten_topics_data_size == 1:
+                        if rack_id_size < 128:
+                            rack_id, tags_3 = _read_string_B[rack_id_size](data, pos + 95)
+                            pos += rack_id_size + 95
+                        else:
+                            (rack_id, tags_3), pos = long_string(data, pos + 95, rack_id_size, "B")
+                        cluster_id: str | None
+                        cluster_id = None
+                        unknown: UnknownTags = ()
+                        if tags_3:
+                            if tags_3 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                cluster_id_size = data[pos + 2]
+                                if cluster_id_size < 128:
+                                    cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
+                                    pos += (cluster_id_size or 1) + 2
+                                else:
+                                    (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
+                                cluster_id = cluster_id_raw.decode() if cluster_id_size else None
+                                tags_3 -= 1
+                            if tags_3:
+                                unknown, pos = read_unknown_tags(data, pos, tags_3, 1)
+                        message = FetchRequest(
+                            cluster_id, replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level,
+                            session_id, session_epoch,
+                            [FetchTopic(
+                                '', UUIDS[topic_id],
+                                [FetchPartition(
+                                    partition, UUIDS[replica_uuid], current_leader_epoch, fetch_offset,
+                                    last_fetched_epoch, log_start_offset, partition_max_bytes,
+                                )],
+                            )],
+                            [], rack_id.decode(), unknown,
+                        )
+                        if ends is not None:
+                            ends.append(pos)
+                        return message
+                pos = start
                 (
-                    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch,
-                    topics_size,
+                    replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2,
+                    session_epoch_2, topics_size_2,
                 ) = _read_iiiibiiB(data, pos)
                 pos += 26
                 topics: list[FetchTopic]
                 topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        topic_id, partitions_size = _read_16sB(data, pos)
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[FetchPartition]
                         partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
-                                columns, partitions_size, pos = _read_rows_i_16s_i_q_i_q_i(
-                                    data, pos, partitions_size,
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_16s_i_q_i_q_i(
+                                    data, pos, partitions_size_2,
                                 )
                                 partitions = [
                                     FetchPartition(
@@ -219,230 +271,78 @@ class FetchRequest(Message, gc=False):
                                         last_fetched_epoch, log_start_offset, partition_max_bytes,
                                     ) in zip(*columns)
                                 ]
-                            while partitions_size > 1:
-                                partitions_size -= 1
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
                                 (
-                                    partition, replica_uuid, current_leader_epoch, fetch_offset,
-                                    last_fetched_epoch, log_start_offset, partition_max_bytes, tags,
+                                    partition_2, replica_uuid_2, current_leader_epoch_2, fetch_offset_2,
+                                    last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2, tags_4,
                                 ) = _read_i16siqiqiB(data, pos)
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 49, tags)
+                                unknown_2: UnknownTags = ()
+                                if tags_4:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 49, tags_4)
                                     pos -= 49
                                 pos += 49
                                 partitions.append(FetchPartition(
-                                    partition, UUIDS[replica_uuid], current_leader_epoch, fetch_offset,
-                                    last_fetched_epoch, log_start_offset, partition_max_bytes, unknown,
+                                    partition_2, UUIDS[replica_uuid_2], current_leader_epoch_2,
+                                    fetch_offset_2, last_fetched_epoch_2, log_start_offset_2,
+                                    partition_max_bytes_2, unknown_2,
                                 ))
-                        tags_2 = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags_2:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
+                        tags_5 = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags_5:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_5)
                             pos -= 1
                         pos += 1
-                        topics.append(FetchTopic('', UUIDS[topic_id], partitions, unknown_2))
-                forgotten_topics_data_size = data[pos]
+                        topics.append(FetchTopic('', UUIDS[topic_id_2], partitions, unknown_3))
+                forgotten_topics_data_size_2 = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
                 forgotten_topics_data = []
-                if forgotten_topics_data_size != 1:
-                    if not 0 < forgotten_topics_data_size < 128:
-                        forgotten_topics_data_size, pos = long_count(data, pos, forgotten_topics_data_size)
-                    if forgotten_topics_data_size > 4:
-                        columns, forgotten_topics_data_size, pos = _read_rows_16s_in(
-                            data, pos, forgotten_topics_data_size,
-                        )
-                        forgotten_topics_data = [
-                            ForgottenTopic('', UUIDS[topic_id], partitions)
-                            for topic_id, partitions in zip(*columns)
-                        ]
-                    while forgotten_topics_data_size > 1:
-                        forgotten_topics_data_size -= 1
-                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
-                        partitions_2: tuple[int, ...]
-                        if partitions_size_2 == 1:
-                            partitions_2 = ()
-                            pos += 17
-                        elif 0 < partitions_size_2 < SHORT:
-                            partitions_2 = _read_array_i[partitions_size_2](data, pos + 17)
-                            pos += 4 * partitions_size_2 + 13
-                        else:
-                            partitions_2, pos = long_array(data, pos + 17, partitions_size_2, "i")
-                        tags_3 = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags_3:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
-                            pos -= 1
-                        pos += 1
-                        forgotten_topics_data.append(ForgottenTopic(
-                            '', UUIDS[topic_id_2], partitions_2, unknown_3,
-                        ))
-                rack_id_size = data[pos]
-                if rack_id_size < 128:
-                    rack_id, tags_4 = _read_string_B[rack_id_size](data, pos + 1)
-                    pos += rack_id_size + 1
-                else:
-                    (rack_id, tags_4), pos = long_string(data, pos + 1, rack_id_size, "B")
-                cluster_id: str | None
-                cluster_id = None
-                unknown_4: UnknownTags = ()
-                if tags_4:
-                    if tags_4 > 127:
-                        refuse()
-                    if data[pos] == 0:
-                        if data[pos + 1] > 127:
-                            pos = skip_long_size(data, pos)
-                        cluster_id_size = data[pos + 2]
-                        if cluster_id_size < 128:
-                            cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
-                            pos += (cluster_id_size or 1) + 2
-                        else:
-                            (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
-                        cluster_id = cluster_id_raw.decode() if cluster_id_size else None
-                        tags_4 -= 1
-                    if tags_4:
-                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
-                message = FetchRequest(
-                    cluster_id, replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id,
-                    session_epoch, topics, forgotten_topics_data, rack_id.decode(), unknown_4,
-                )
-                if ends is not None:
-                    ends.append(pos)
-                return message
-            if 12 <= version <= 13:
-                (
-                    replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2,
-                    session_epoch_2, topics_size_2,
-                ) = _read_iiiibiiB(data, pos)
-                pos += 26
-                topics_2: list[FetchTopic]
-                topics_2 = []
-                if topics_size_2 != 1:
-                    if not 0 < topics_size_2 < 128:
-                        topics_size_2, pos = long_count(data, pos, topics_size_2)
-                    while topics_size_2 > 1:
-                        topics_size_2 -= 1
-                        topic: str
-                        if version <= 12:
-                            topic_size = data[pos]
-                            if topic_size < 128:
-                                topic_raw, = _read_string[topic_size](data, pos + 1)
-                                pos += topic_size
-                            else:
-                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
-                            topic = topic_raw.decode()
-                        else:
-                            topic = ''
-                        topic_id_3: Uuid
-                        if version >= 13:
-                            topic_id_3, = _read_16s(data, pos)
-                            pos += 16
-                            topic_id_3 = UUIDS[topic_id_3]
-                        else:
-                            topic_id_3 = Uuid.ZERO
-                        partitions_size_3 = data[pos]
-                        pos += 1
-                        partitions_3: list[FetchPartition]
-                        partitions_3 = []
-                        if partitions_size_3 != 1:
-                            if not 0 < partitions_size_3 < 128:
-                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
-                            if partitions_size_3 > 4:
-                                columns, partitions_size_3, pos = _read_rows_i_i_q_i_q_i(
-                                    data, pos, partitions_size_3,
-                                )
-                                partitions_3 = [
-                                    FetchPartition(
-                                        partition, Uuid.ZERO, current_leader_epoch, fetch_offset,
-                                        last_fetched_epoch, log_start_offset, partition_max_bytes,
-                                    )
-                                    for (
-                                        partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
-                                        log_start_offset, partition_max_bytes,
-                                    ) in zip(*columns)
-                                ]
-                            while partitions_size_3 > 1:
-                                partitions_size_3 -= 1
-                                (
-                                    partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
-                                    log_start_offset_2, partition_max_bytes_2, tags_5,
-                                ) = _read_iiqiqiB(data, pos)
-                                unknown_5: UnknownTags = ()
-                                if tags_5:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 33, tags_5)
-                                    pos -= 33
-                                pos += 33
-                                partitions_3.append(FetchPartition(
-                                    partition_2, Uuid.ZERO, current_leader_epoch_2, fetch_offset_2,
-                                    last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2,
-                                    unknown_5,
-                                ))
-                        tags_6 = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags_6:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
-                            pos -= 1
-                        pos += 1
-                        topics_2.append(FetchTopic(topic, topic_id_3, partitions_3, unknown_6))
-                forgotten_topics_data_size_2 = data[pos]
-                pos += 1
-                forgotten_topics_data_2: list[ForgottenTopic]
-                forgotten_topics_data_2 = []
                 if forgotten_topics_data_size_2 != 1:
                     if not 0 < forgotten_topics_data_size_2 < 128:
                         forgotten_topics_data_size_2, pos = long_count(
                             data, pos, forgotten_topics_data_size_2,
                         )
+                    if forgotten_topics_data_size_2 > 4:
+                        columns, forgotten_topics_data_size_2, pos = _read_rows_16s_in(
+                            data, pos, forgotten_topics_data_size_2,
+                        )
+                        forgotten_topics_data = [
+                            ForgottenTopic('', UUIDS[topic_id], partitions)
+                            for topic_id, partitions in zip(*columns)
+                        ]
                     while forgotten_topics_data_size_2 > 1:
                         forgotten_topics_data_size_2 -= 1
-                        topic_2: str
-                        if version <= 12:
-                            topic_size_2 = data[pos]
-                            if topic_size_2 < 128:
-                                topic_raw_2, = _read_string[topic_size_2](data, pos + 1)
-                                pos += topic_size_2
-                            else:
-                                (topic_raw_2,), pos = long_string(data, pos + 1, topic_size_2, "")
-                            topic_2 = topic_raw_2.decode()
+                        topic_id_3, partitions_size_3 = _read_16sB(data, pos)
+                        partitions_2: tuple[int, ...]
+                        if partitions_size_3 == 1:
+                            partitions_2 = ()
+                            pos += 17
+                        elif 0 < partitions_size_3 < SHORT:
+                            partitions_2 = _read_array_i[partitions_size_3](data, pos + 17)
+                            pos += 4 * partitions_size_3 + 13
                         else:
-                            topic_2 = ''
-                        topic_id_4: Uuid
-                        if version >= 13:
-                            topic_id_4, = _read_16s(data, pos)
-                            pos += 16
-                            topic_id_4 = UUIDS[topic_id_4]
-                        else:
-                            topic_id_4 = Uuid.ZERO
-                        partitions_size_4 = data[pos]
-                        partitions_4: tuple[int, ...]
-                        if partitions_size_4 == 1:
-                            partitions_4 = ()
-                            pos += 1
-                        elif 0 < partitions_size_4 < SHORT:
-                            partitions_4 = _read_array_i[partitions_size_4](data, pos + 1)
-                            pos += 4 * partitions_size_4 - 3
-                        else:
-                            partitions_4, pos = long_array(data, pos + 1, partitions_size_4, "i")
-                        tags_7 = data[pos]
-                        unknown_7: UnknownTags = ()
-                        if tags_7:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
+                            partitions_2, pos = long_array(data, pos + 17, partitions_size_3, "i")
+                        tags_6 = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags_6:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
-                        forgotten_topics_data_2.append(ForgottenTopic(
-                            topic_2, topic_id_4, partitions_4, unknown_7,
+                        forgotten_topics_data.append(ForgottenTopic(
+                            '', UUIDS[topic_id_3], partitions_2, unknown_4,
                         ))
                 rack_id_size_2 = data[pos]
                 if rack_id_size_2 < 128:
-                    rack_id_2, tags_8 = _read_string_B[rack_id_size_2](data, pos + 1)
+                    rack_id_2, tags_7 = _read_string_B[rack_id_size_2](data, pos + 1)
                     pos += rack_id_size_2 + 1
                 else:
-                    (rack_id_2, tags_8), pos = long_string(data, pos + 1, rack_id_size_2, "B")
+                    (rack_id_2, tags_7), pos = long_string(data, pos + 1, rack_id_size_2, "B")
                 cluster_id_2: str | None
                 cluster_id_2 = None
-                unknown_8: UnknownTags = ()
-                if tags_8:
-                    if tags_8 > 127:
+                unknown_5: UnknownTags = ()
+                if tags_7:
+                    if tags_7 > 127:
                         refuse()
                     if data[pos] == 0:
                         if data[pos + 1] > 127:
@@ -454,45 +354,201 @@ class FetchRequest(Message, gc=False):
                         else:
                             (cluster_id_raw_2,), pos = long_string(data, pos + 3, cluster_id_size_2, "")
                         cluster_id_2 = cluster_id_raw_2.decode() if cluster_id_size_2 else None
-                        tags_8 -= 1
-                    if tags_8:
-                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
+                        tags_7 -= 1
+                    if tags_7:
+                        unknown_5, pos = read_unknown_tags(data, pos, tags_7, 1)
                 message = FetchRequest(
                     cluster_id_2, replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2,
-                    session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2, rack_id_2.decode(),
-                    unknown_8,
+                    session_id_2, session_epoch_2, topics, forgotten_topics_data, rack_id_2.decode(),
+                    unknown_5,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
+            if 12 <= version <= 13:
+                (
+                    replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3, session_id_3,
+                    session_epoch_3, topics_size_3,
+                ) = _read_iiiibiiB(data, pos)
+                pos += 26
+                topics_2: list[FetchTopic]
+                topics_2 = []
+                if topics_size_3 != 1:
+                    if not 0 < topics_size_3 < 128:
+                        topics_size_3, pos = long_count(data, pos, topics_size_3)
+                    while topics_size_3 > 1:
+                        topics_size_3 -= 1
+                        topic: str
+                        if version <= 12:
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic_raw, = _read_string[topic_size](data, pos + 1)
+                                pos += topic_size
+                            else:
+                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
+                            topic = topic_raw.decode()
+                        else:
+                            topic = ''
+                        topic_id_4: Uuid
+                        if version >= 13:
+                            topic_id_4, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_4 = UUIDS[topic_id_4]
+                        else:
+                            topic_id_4 = Uuid.ZERO
+                        partitions_size_4 = data[pos]
+                        pos += 1
+                        partitions_3: list[FetchPartition]
+                        partitions_3 = []
+                        if partitions_size_4 != 1:
+                            if not 0 < partitions_size_4 < 128:
+                                partitions_size_4, pos = long_count(data, pos, partitions_size_4)
+                            if partitions_size_4 > 4:
+                                columns, partitions_size_4, pos = _read_rows_i_i_q_i_q_i(
+                                    data, pos, partitions_size_4,
+                                )
+                                partitions_3 = [
+                                    FetchPartition(
+                                        partition, Uuid.ZERO, current_leader_epoch, fetch_offset,
+                                        last_fetched_epoch, log_start_offset, partition_max_bytes,
+                                    )
+                                    for (
+                                        partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
+                                        log_start_offset, partition_max_bytes,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size_4 > 1:
+                                partitions_size_4 -= 1
+                                (
+                                    partition_3, current_leader_epoch_3, fetch_offset_3, last_fetched_epoch_3,
+                                    log_start_offset_3, partition_max_bytes_3, tags_8,
+                                ) = _read_iiqiqiB(data, pos)
+                                unknown_6: UnknownTags = ()
+                                if tags_8:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 33, tags_8)
+                                    pos -= 33
+                                pos += 33
+                                partitions_3.append(FetchPartition(
+                                    partition_3, Uuid.ZERO, current_leader_epoch_3, fetch_offset_3,
+                                    last_fetched_epoch_3, log_start_offset_3, partition_max_bytes_3,
+                                    unknown_6,
+                                ))
+                        tags_9 = data[pos]
+                        unknown_7: UnknownTags = ()
+                        if tags_9:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_9)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(FetchTopic(topic, topic_id_4, partitions_3, unknown_7))
+                forgotten_topics_data_size_3 = data[pos]
+                pos += 1
+                forgotten_topics_data_2: list[ForgottenTopic]
+                forgotten_topics_data_2 = []
+                if forgotten_topics_data_size_3 != 1:
+                    if not 0 < forgotten_topics_data_size_3 < 128:
+                        forgotten_topics_data_size_3, pos = long_count(
+                            data, pos, forgotten_topics_data_size_3,
+                        )
+                    while forgotten_topics_data_size_3 > 1:
+                        forgotten_topics_data_size_3 -= 1
+                        topic_2: str
+                        if version <= 12:
+                            topic_size_2 = data[pos]
+                            if topic_size_2 < 128:
+                                topic_raw_2, = _read_string[topic_size_2](data, pos + 1)
+                                pos += topic_size_2
+                            else:
+                                (topic_raw_2,), pos = long_string(data, pos + 1, topic_size_2, "")
+                            topic_2 = topic_raw_2.decode()
+                        else:
+                            topic_2 = ''
+                        topic_id_5: Uuid
+                        if version >= 13:
+                            topic_id_5, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_5 = UUIDS[topic_id_5]
+                        else:
+                            topic_id_5 = Uuid.ZERO
+                        partitions_size_5 = data[pos]
+                        partitions_4: tuple[int, ...]
+                        if partitions_size_5 == 1:
+                            partitions_4 = ()
+                            pos += 1
+                        elif 0 < partitions_size_5 < SHORT:
+                            partitions_4 = _read_array_i[partitions_size_5](data, pos + 1)
+                            pos += 4 * partitions_size_5 - 3
+                        else:
+                            partitions_4, pos = long_array(data, pos + 1, partitions_size_5, "i")
+                        tags_10 = data[pos]
+                        unknown_8: UnknownTags = ()
+                        if tags_10:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_10)
+                            pos -= 1
+                        pos += 1
+                        forgotten_topics_data_2.append(ForgottenTopic(
+                            topic_2, topic_id_5, partitions_4, unknown_8,
+                        ))
+                rack_id_size_3 = data[pos]
+                if rack_id_size_3 < 128:
+                    rack_id_3, tags_11 = _read_string_B[rack_id_size_3](data, pos + 1)
+                    pos += rack_id_size_3 + 1
+                else:
+                    (rack_id_3, tags_11), pos = long_string(data, pos + 1, rack_id_size_3, "B")
+                cluster_id_3: str | None
+                cluster_id_3 = None
+                unknown_9: UnknownTags = ()
+                if tags_11:
+                    if tags_11 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size_3 = data[pos + 2]
+                        if cluster_id_size_3 < 128:
+                            cluster_id_raw_3, = _read_nullable_string[cluster_id_size_3](data, pos + 3)
+                            pos += (cluster_id_size_3 or 1) + 2
+                        else:
+                            (cluster_id_raw_3,), pos = long_string(data, pos + 3, cluster_id_size_3, "")
+                        cluster_id_3 = cluster_id_raw_3.decode() if cluster_id_size_3 else None
+                        tags_11 -= 1
+                    if tags_11:
+                        unknown_9, pos = read_unknown_tags(data, pos, tags_11, 1)
+                message = FetchRequest(
+                    cluster_id_3, replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3,
+                    session_id_3, session_epoch_3, topics_2, forgotten_topics_data_2, rack_id_3.decode(),
+                    unknown_9,
                 )
                 if ends is not None:
                     ends.append(pos)
                 return message
             if 0 <= version <= 11:
-                replica_id_3, max_wait_ms_3, min_bytes_3 = _read_iii(data, pos)
+                replica_id_4, max_wait_ms_4, min_bytes_4 = _read_iii(data, pos)
                 pos += 12
-                max_bytes_3: int
+                max_bytes_4: int
                 if version >= 3:
-                    max_bytes_3, = _read_i(data, pos)
+                    max_bytes_4, = _read_i(data, pos)
                     pos += 4
                 else:
-                    max_bytes_3 = 2147483647
-                isolation_level_3: int
+                    max_bytes_4 = 2147483647
+                isolation_level_4: int
                 if version >= 4:
-                    isolation_level_3, = _read_b(data, pos)
+                    isolation_level_4, = _read_b(data, pos)
                     pos += 1
                 else:
-                    isolation_level_3 = 0
-                session_id_3: int
-                session_epoch_3: int
+                    isolation_level_4 = 0
+                session_id_4: int
+                session_epoch_4: int
                 if version >= 7:
-                    session_id_3, session_epoch_3 = _read_ii(data, pos)
+                    session_id_4, session_epoch_4 = _read_ii(data, pos)
                     pos += 8
                 else:
-                    session_id_3 = 0
-                    session_epoch_3 = -1
-                topics_size_3, = _read_i(data, pos)
+                    session_id_4 = 0
+                    session_epoch_4 = -1
+                topics_size_4, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[FetchTopic]
                 topics_3 = []
-                for _ in range(check_count(data, pos, topics_size_3)):
+                for _ in range(check_count(data, pos, topics_size_4)):
                     topic_size_3, = _read_h(data, pos)
                     if topic_size_3 >= 0:
                         end = pos + 2 + topic_size_3
@@ -500,40 +556,40 @@ class FetchRequest(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    partitions_size_5, = _read_i(data, pos)
+                    partitions_size_6, = _read_i(data, pos)
                     pos += 4
                     partitions_5: list[FetchPartition]
                     partitions_5 = []
-                    for _ in range(check_count(data, pos, partitions_size_5)):
-                        partition_3, = _read_i(data, pos)
+                    for _ in range(check_count(data, pos, partitions_size_6)):
+                        partition_4, = _read_i(data, pos)
                         pos += 4
-                        current_leader_epoch_3: int
+                        current_leader_epoch_4: int
                         if version >= 9:
-                            current_leader_epoch_3, = _read_i(data, pos)
+                            current_leader_epoch_4, = _read_i(data, pos)
                             pos += 4
                         else:
-                            current_leader_epoch_3 = -1
-                        fetch_offset_3, = _read_q(data, pos)
+                            current_leader_epoch_4 = -1
+                        fetch_offset_4, = _read_q(data, pos)
                         pos += 8
-                        log_start_offset_3: int
+                        log_start_offset_4: int
                         if version >= 5:
-                            log_start_offset_3, = _read_q(data, pos)
+                            log_start_offset_4, = _read_q(data, pos)
                             pos += 8
                         else:
-                            log_start_offset_3 = -1
-                        partition_max_bytes_3, = _read_i(data, pos)
+                            log_start_offset_4 = -1
+                        partition_max_bytes_4, = _read_i(data, pos)
                         pos += 4
                         partitions_5.append(FetchPartition(
-                            partition_3, Uuid.ZERO, current_leader_epoch_3, fetch_offset_3, -1,
-                            log_start_offset_3, partition_max_bytes_3,
+                            partition_4, Uuid.ZERO, current_leader_epoch_4, fetch_offset_4, -1,
+                            log_start_offset_4, partition_max_bytes_4,
                         ))
                     topics_3.append(FetchTopic(topic_3, Uuid.ZERO, partitions_5))
                 forgotten_topics_data_3: list[ForgottenTopic]
                 if version >= 7:
-                    forgotten_topics_data_size_3, = _read_i(data, pos)
+                    forgotten_topics_data_size_4, = _read_i(data, pos)
                     pos += 4
                     forgotten_topics_data_3 = []
-                    for _ in range(check_count(data, pos, forgotten_topics_data_size_3)):
+                    for _ in range(check_count(data, pos, forgotten_topics_data_size_4)):
                         topic_size_4, = _read_h(data, pos)
                         if topic_size_4 >= 0:
                             end = pos + 2 + topic_size_4
@@ -541,43 +597,94 @@ class FetchRequest(Message, gc=False):
                             pos = end
                         else:
                             refuse()
-                        partitions_size_6, = _read_i(data, pos)
+                        partitions_size_7, = _read_i(data, pos)
                         pos += 4
                         partitions_6: tuple[int, ...]
-                        partitions_6, pos = read_numbers(data, pos, partitions_size_6, "i")
+                        partitions_6, pos = read_numbers(data, pos, partitions_size_7, "i")
                         forgotten_topics_data_3.append(ForgottenTopic(topic_4, Uuid.ZERO, partitions_6))
                 else:
                     forgotten_topics_data_3 = []
-                rack_id_3: str
+                rack_id_4: str
                 if version >= 11:
-                    rack_id_size_3, = _read_h(data, pos)
-                    if rack_id_size_3 >= 0:
-                        end = pos + 2 + rack_id_size_3
-                        rack_id_3 = data[pos + 2:end].decode()
+                    rack_id_size_4, = _read_h(data, pos)
+                    if rack_id_size_4 >= 0:
+                        end = pos + 2 + rack_id_size_4
+                        rack_id_4 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                 else:
-                    rack_id_3 = ''
+                    rack_id_4 = ''
                 if pos <= len(data):
                     message = FetchRequest(
-                        None, replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3,
-                        session_id_3, session_epoch_3, topics_3, forgotten_topics_data_3, rack_id_3,
+                        None, replica_id_4, max_wait_ms_4, min_bytes_4, max_bytes_4, isolation_level_4,
+                        session_id_4, session_epoch_4, topics_3, forgotten_topics_data_3, rack_id_4,
                     )
                     if ends is not None:
                         ends.append(pos)
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(FetchRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FetchRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return FetchRequest.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if version == 14:
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        forgotten_topics_data = self.forgotten_topics_data
+                        if forgotten_topics_data == []:
+                            rack_id_raw = self.rack_id.encode()
+                            rack_id_size = len(rack_id_raw) + 1
+                            section = b"\0"
+                            if self.unknown_tagged_fields or self.cluster_id is not None:
+                                known: list[tuple[int, bytes]] = []
+                                if self.cluster_id is not None:
+                                    cluster_id_raw = self.cluster_id.encode()
+                                    cluster_id_size = len(cluster_id_raw) + 1
+                                    known.append((
+                                        0,
+                                        b"".join((
+                                            SIZES[cluster_id_size]
+                                            if cluster_id_size < 128
+                                            else string_size(cluster_id_size),
+                                            cluster_id_raw,
+                                        )),
+                                    ))
+                                section = write_tags(known, self.unknown_tagged_fields)
+                            if not (item_2.unknown_tagged_fields or item.unknown_tagged_fields):
+                                return b"".join((
+                                    _write_iiiibiiB16sBi16siqiqi(
+                                        self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                                        self.isolation_level, self.session_id, self.session_epoch, 2,
+                                        item.topic_id, 2, item_2.partition, item_2.replica_uuid,
+                                        item_2.current_leader_epoch, item_2.fetch_offset,
+                                        item_2.last_fetched_epoch, item_2.log_start_offset,
+                                        item_2.partition_max_bytes,
+                                    ),
+                                    b"\0\0",
+                                    _write_BB(1, rack_id_size)
+                                    if rack_id_size < 128
+                                    else _write_B(1) + string_size(rack_id_size),
+                                    rack_id_raw, section,
+                                ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -605,21 +712,21 @@ class FetchRequest(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_i16siqiqiB(
+                            _write_i16siqiqi(
                                 item_2.partition, item_2.replica_uuid, item_2.current_leader_epoch,
                                 item_2.fetch_offset, item_2.last_fetched_epoch, item_2.log_start_offset,
-                                item_2.partition_max_bytes, tags,
+                                item_2.partition_max_bytes,
                             ),
-                            section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 forgotten_topics_data = self.forgotten_topics_data
                 forgotten_topics_data_size = len(forgotten_topics_data) + 1
                 out.append(
@@ -630,19 +737,18 @@ class FetchRequest(Message, gc=False):
                 for item_3 in forgotten_topics_data:
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         _write_16s(item_3.topic_id),
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_3], section_3,
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
                 rack_id_raw = self.rack_id.encode()
                 rack_id_size = len(rack_id_raw) + 1
-                tags_4, section_4 = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.cluster_id is not None:
                     known: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
@@ -657,10 +763,10 @@ class FetchRequest(Message, gc=False):
                                 cluster_id_raw,
                             )),
                         ))
-                    tags_4, section_4 = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw,
-                    SIZES[tags_4], section_4,
+                    section,
                 )
                 return
             if 12 <= version <= 13:
@@ -691,21 +797,21 @@ class FetchRequest(Message, gc=False):
                     for item_5 in partitions_3:
                         if item_5.replica_uuid != Uuid.ZERO:
                             refuse()
-                        tags_5, section_5 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
                         out += (
-                            _write_iiqiqiB(
+                            _write_iiqiqi(
                                 item_5.partition, item_5.current_leader_epoch, item_5.fetch_offset,
                                 item_5.last_fetched_epoch, item_5.log_start_offset,
-                                item_5.partition_max_bytes, tags_5,
+                                item_5.partition_max_bytes,
                             ),
-                            section_5,
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_6, section_6 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
                 forgotten_topics_data_2 = self.forgotten_topics_data
                 forgotten_topics_data_size_2 = len(forgotten_topics_data_2) + 1
                 out.append(
@@ -723,19 +829,18 @@ class FetchRequest(Message, gc=False):
                         )
                     partitions_4 = item_6.partitions
                     partitions_size_4 = len(partitions_4) + 1
-                    tags_7, section_7 = 0, b""
-                    if item_6.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_6.unknown_tagged_fields)
                     out += (
                         _write_16s(item_6.topic_id) if version >= 13 else b"",
                         _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
                         if partitions_size_4 < SHORT
                         else write_long_array(partitions_4, "i"),
-                        SIZES[tags_7], section_7,
+                        write_tags((), item_6.unknown_tagged_fields)
+                        if item_6.unknown_tagged_fields
+                        else b"\0",
                     )
                 rack_id_raw_2 = self.rack_id.encode()
                 rack_id_size_2 = len(rack_id_raw_2) + 1
-                tags_8, section_8 = 0, b""
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.cluster_id is not None:
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
@@ -750,10 +855,10 @@ class FetchRequest(Message, gc=False):
                                 cluster_id_raw_2,
                             )),
                         ))
-                    tags_8, section_8 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
-                    rack_id_raw_2, SIZES[tags_8], section_8,
+                    rack_id_raw_2, section_2,
                 )
                 return
             if 0 <= version <= 11:

@@ -22,15 +22,19 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_i16siqiB = struct.Struct(">i16siqiB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
+_read_iiBB = struct.Struct(">iiBB").unpack_from
 _read_iiqiB = struct.Struct(">iiqiB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_i16siqiB = struct.Struct(">i16siqiB").pack
+_write_Bi16siqi = struct.Struct(">Bi16siqi").pack
+_write_i16siqi = struct.Struct(">i16siqi").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
-_write_iiqiB = struct.Struct(">iiqiB").pack
-_write_qB = struct.Struct(">qB").pack
+_write_iiBB = struct.Struct(">iiBB").pack
+_write_iiqi = struct.Struct(">iiqi").pack
+_write_q = struct.Struct(">q").pack
 _read_nullable_string = nullable_string_readers("")
 _read_string_B = string_readers("B")
+_read_string_Bi16siqiBqBBB = string_readers("Bi16siqiBqBBB")
 
 
 class SnapshotId(Structure, gc=False):
@@ -122,90 +126,65 @@ class FetchSnapshotRequest(Message, gc=False):
     """[]TopicSnapshot, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> FetchSnapshotRequest:
         start = pos
         try:
             if version == 1:
-                replica_id, max_bytes, topics_size = _read_iiB(data, pos)
+                replica_id, max_bytes, topics_size, name_size = _read_iiBB(data, pos)
+                if topics_size == 2:
+                    if name_size < 128:
+                        (
+                            name, partitions_size, partition, replica_uuid, current_leader_epoch, end_offset,
+                            epoch, tags, position, tags_2, tags_3, tags_4,
+                        ) = _read_string_Bi16siqiBqBBB[name_size](data, pos + 10)
+                        pos += name_size + 58
+                    else:
+                        (
+                            name, partitions_size, partition, replica_uuid, current_leader_epoch, end_offset,
+                            epoch, tags, position, tags_2, tags_3, tags_4,
+                        ), pos = long_string(data, pos + 10, name_size, "Bi16siqiBqBBB")
+                    if partitions_size == 2 and tags == 0 and tags_2 == 0 and tags_3 == 0:
+                        cluster_id: str | None
+                        cluster_id = None
+                        unknown: UnknownTags = ()
+                        if tags_4:
+                            if tags_4 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                cluster_id_size = data[pos + 2]
+                                if cluster_id_size < 128:
+                                    cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
+                                    pos += (cluster_id_size or 1) + 2
+                                else:
+                                    (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
+                                cluster_id = cluster_id_raw.decode() if cluster_id_size else None
+                                tags_4 -= 1
+                            if tags_4:
+                                unknown, pos = read_unknown_tags(data, pos, tags_4, 1)
+                        message = FetchSnapshotRequest(
+                            cluster_id, replica_id, max_bytes,
+                            [TopicSnapshot(
+                                name.decode(),
+                                [PartitionSnapshot(
+                                    partition, UUIDS[replica_uuid], current_leader_epoch,
+                                    SnapshotId(end_offset, epoch), position,
+                                )],
+                            )],
+                            unknown,
+                        )
+                        if ends is not None:
+                            ends.append(pos)
+                        return message
+                pos = start
+                replica_id_2, max_bytes_2, topics_size_2 = _read_iiB(data, pos)
                 pos += 9
                 topics: list[TopicSnapshot]
                 topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        name_size = data[pos]
-                        if name_size < 128:
-                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
-                            pos += name_size + 1
-                        else:
-                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
-                        partitions: list[PartitionSnapshot]
-                        partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                partition, replica_uuid, current_leader_epoch, end_offset, epoch, tags = _read_i16siqiB(
-                                    data, pos,
-                                )
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 37, tags)
-                                    pos -= 37
-                                snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                                position, tags_2 = _read_qB(data, pos + 37)
-                                unknown_2: UnknownTags = ()
-                                if tags_2:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 46, tags_2)
-                                    pos -= 46
-                                pos += 46
-                                partitions.append(PartitionSnapshot(
-                                    partition, UUIDS[replica_uuid], current_leader_epoch, snapshot_id,
-                                    position, unknown_2,
-                                ))
-                        tags_3 = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags_3:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
-                            pos -= 1
-                        pos += 1
-                        topics.append(TopicSnapshot(name.decode(), partitions, unknown_3))
-                tags_4 = data[pos]
-                pos += 1
-                cluster_id: str | None
-                cluster_id = None
-                unknown_4: UnknownTags = ()
-                if tags_4:
-                    if tags_4 > 127:
-                        refuse()
-                    if data[pos] == 0:
-                        if data[pos + 1] > 127:
-                            pos = skip_long_size(data, pos)
-                        cluster_id_size = data[pos + 2]
-                        if cluster_id_size < 128:
-                            cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
-                            pos += (cluster_id_size or 1) + 2
-                        else:
-                            (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
-                        cluster_id = cluster_id_raw.decode() if cluster_id_size else None
-                        tags_4 -= 1
-                    if tags_4:
-                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
-                message = FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4)
-                if ends is not None:
-                    ends.append(pos)
-                return message
-            if version == 0:
-                replica_id_2, max_bytes_2, topics_size_2 = _read_iiB(data, pos)
-                pos += 9
-                topics_2: list[TopicSnapshot]
-                topics_2 = []
                 if topics_size_2 != 1:
                     if not 0 < topics_size_2 < 128:
                         topics_size_2, pos = long_count(data, pos, topics_size_2)
@@ -217,43 +196,43 @@ class FetchSnapshotRequest(Message, gc=False):
                             pos += name_size_2 + 1
                         else:
                             (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
-                        partitions_2: list[PartitionSnapshot]
-                        partitions_2 = []
+                        partitions: list[PartitionSnapshot]
+                        partitions = []
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
                             while partitions_size_2 > 1:
                                 partitions_size_2 -= 1
-                                partition_2, current_leader_epoch_2, end_offset_2, epoch_2, tags_5 = _read_iiqiB(
-                                    data, pos,
-                                )
-                                unknown_5: UnknownTags = ()
+                                (
+                                    partition_2, replica_uuid_2, current_leader_epoch_2, end_offset_2,
+                                    epoch_2, tags_5,
+                                ) = _read_i16siqiB(data, pos)
+                                unknown_2: UnknownTags = ()
                                 if tags_5:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 21, tags_5)
-                                    pos -= 21
-                                snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_5)
-                                position_2, tags_6 = _read_qB(data, pos + 21)
-                                unknown_6: UnknownTags = ()
+                                    unknown_2, pos = read_unknown_tags(data, pos + 37, tags_5)
+                                    pos -= 37
+                                position_2, tags_6 = _read_qB(data, pos + 37)
+                                unknown_3: UnknownTags = ()
                                 if tags_6:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 30, tags_6)
-                                    pos -= 30
-                                pos += 30
-                                partitions_2.append(PartitionSnapshot(
-                                    partition_2, Uuid.ZERO, current_leader_epoch_2, snapshot_id_2, position_2,
-                                    unknown_6,
+                                    unknown_3, pos = read_unknown_tags(data, pos + 46, tags_6)
+                                    pos -= 46
+                                pos += 46
+                                partitions.append(PartitionSnapshot(
+                                    partition_2, UUIDS[replica_uuid_2], current_leader_epoch_2,
+                                    SnapshotId(end_offset_2, epoch_2, unknown_2), position_2, unknown_3,
                                 ))
                         tags_7 = data[pos]
-                        unknown_7: UnknownTags = ()
+                        unknown_4: UnknownTags = ()
                         if tags_7:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags_7)
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicSnapshot(name_2.decode(), partitions_2, unknown_7))
+                        topics.append(TopicSnapshot(name_2.decode(), partitions, unknown_4))
                 tags_8 = data[pos]
                 pos += 1
                 cluster_id_2: str | None
                 cluster_id_2 = None
-                unknown_8: UnknownTags = ()
+                unknown_5: UnknownTags = ()
                 if tags_8:
                     if tags_8 > 127:
                         refuse()
@@ -269,22 +248,142 @@ class FetchSnapshotRequest(Message, gc=False):
                         cluster_id_2 = cluster_id_raw_2.decode() if cluster_id_size_2 else None
                         tags_8 -= 1
                     if tags_8:
-                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
-                message = FetchSnapshotRequest(cluster_id_2, replica_id_2, max_bytes_2, topics_2, unknown_8)
+                        unknown_5, pos = read_unknown_tags(data, pos, tags_8, 1)
+                message = FetchSnapshotRequest(cluster_id_2, replica_id_2, max_bytes_2, topics, unknown_5)
+                if ends is not None:
+                    ends.append(pos)
+                return message
+            if version == 0:
+                replica_id_3, max_bytes_3, topics_size_3 = _read_iiB(data, pos)
+                pos += 9
+                topics_2: list[TopicSnapshot]
+                topics_2 = []
+                if topics_size_3 != 1:
+                    if not 0 < topics_size_3 < 128:
+                        topics_size_3, pos = long_count(data, pos, topics_size_3)
+                    while topics_size_3 > 1:
+                        topics_size_3 -= 1
+                        name_size_3 = data[pos]
+                        if name_size_3 < 128:
+                            name_3, partitions_size_3 = _read_string_B[name_size_3](data, pos + 1)
+                            pos += name_size_3 + 1
+                        else:
+                            (name_3, partitions_size_3), pos = long_string(data, pos + 1, name_size_3, "B")
+                        partitions_2: list[PartitionSnapshot]
+                        partitions_2 = []
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
+                                partition_3, current_leader_epoch_3, end_offset_3, epoch_3, tags_9 = _read_iiqiB(
+                                    data, pos,
+                                )
+                                unknown_6: UnknownTags = ()
+                                if tags_9:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 21, tags_9)
+                                    pos -= 21
+                                position_3, tags_10 = _read_qB(data, pos + 21)
+                                unknown_7: UnknownTags = ()
+                                if tags_10:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 30, tags_10)
+                                    pos -= 30
+                                pos += 30
+                                partitions_2.append(PartitionSnapshot(
+                                    partition_3, Uuid.ZERO, current_leader_epoch_3,
+                                    SnapshotId(end_offset_3, epoch_3, unknown_6), position_3, unknown_7,
+                                ))
+                        tags_11 = data[pos]
+                        unknown_8: UnknownTags = ()
+                        if tags_11:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_11)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TopicSnapshot(name_3.decode(), partitions_2, unknown_8))
+                tags_12 = data[pos]
+                pos += 1
+                cluster_id_3: str | None
+                cluster_id_3 = None
+                unknown_9: UnknownTags = ()
+                if tags_12:
+                    if tags_12 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        cluster_id_size_3 = data[pos + 2]
+                        if cluster_id_size_3 < 128:
+                            cluster_id_raw_3, = _read_nullable_string[cluster_id_size_3](data, pos + 3)
+                            pos += (cluster_id_size_3 or 1) + 2
+                        else:
+                            (cluster_id_raw_3,), pos = long_string(data, pos + 3, cluster_id_size_3, "")
+                        cluster_id_3 = cluster_id_raw_3.decode() if cluster_id_size_3 else None
+                        tags_12 -= 1
+                    if tags_12:
+                        unknown_9, pos = read_unknown_tags(data, pos, tags_12, 1)
+                message = FetchSnapshotRequest(cluster_id_3, replica_id_3, max_bytes_3, topics_2, unknown_9)
                 if ends is not None:
                     ends.append(pos)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(FetchSnapshotRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return FetchSnapshotRequest.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if version == 1:
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        snapshot_id = item_2.snapshot_id
+                        section = b"\0"
+                        if self.unknown_tagged_fields or self.cluster_id is not None:
+                            known: list[tuple[int, bytes]] = []
+                            if self.cluster_id is not None:
+                                cluster_id_raw = self.cluster_id.encode()
+                                cluster_id_size = len(cluster_id_raw) + 1
+                                known.append((
+                                    0,
+                                    b"".join((
+                                        SIZES[cluster_id_size]
+                                        if cluster_id_size < 128
+                                        else string_size(cluster_id_size),
+                                        cluster_id_raw,
+                                    )),
+                                ))
+                            section = write_tags(known, self.unknown_tagged_fields)
+                        if (
+                            not (snapshot_id.unknown_tagged_fields or item_2.unknown_tagged_fields or item.unknown_tagged_fields)
+                        ):
+                            return b"".join((
+                                _write_iiBB(self.replica_id, self.max_bytes, 2, name_size)
+                                if name_size < 128
+                                else _write_iiB(self.replica_id, self.max_bytes, 2) + string_size(name_size),
+                                name_raw,
+                                _write_Bi16siqi(
+                                    2, item_2.partition, item_2.replica_uuid, item_2.current_leader_epoch,
+                                    snapshot_id.end_offset, snapshot_id.epoch,
+                                ),
+                                b"\0", _write_q(item_2.position), b"\0\0", section,
+                            ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -308,24 +407,25 @@ class FetchSnapshotRequest(Message, gc=False):
                     )
                     for item_2 in partitions:
                         snapshot_id = item_2.snapshot_id
-                        tags, section = 0, b""
-                        if snapshot_id.unknown_tagged_fields:
-                            tags, section = write_tags((), snapshot_id.unknown_tagged_fields)
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_i16siqiB(
+                            _write_i16siqi(
                                 item_2.partition, item_2.replica_uuid, item_2.current_leader_epoch,
-                                snapshot_id.end_offset, snapshot_id.epoch, tags,
+                                snapshot_id.end_offset, snapshot_id.epoch,
                             ),
-                            section, _write_qB(item_2.position, tags_2), section_2,
+                            write_tags((), snapshot_id.unknown_tagged_fields)
+                            if snapshot_id.unknown_tagged_fields
+                            else b"\0",
+                            _write_q(item_2.position),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section = b"\0"
                 if self.unknown_tagged_fields or self.cluster_id is not None:
                     known: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
@@ -340,8 +440,8 @@ class FetchSnapshotRequest(Message, gc=False):
                                 cluster_id_raw,
                             )),
                         ))
-                    tags_4, section_4 = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                    section = write_tags(known, self.unknown_tagged_fields)
+                out.append(section)
                 return
             if version == 0:
                 topics_2 = self.topics
@@ -364,24 +464,25 @@ class FetchSnapshotRequest(Message, gc=False):
                         if item_4.replica_uuid != Uuid.ZERO:
                             refuse()
                         snapshot_id_2 = item_4.snapshot_id
-                        tags_5, section_5 = 0, b""
-                        if snapshot_id_2.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), snapshot_id_2.unknown_tagged_fields)
-                        tags_6, section_6 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
-                            _write_iiqiB(
+                            _write_iiqi(
                                 item_4.partition, item_4.current_leader_epoch, snapshot_id_2.end_offset,
-                                snapshot_id_2.epoch, tags_5,
+                                snapshot_id_2.epoch,
                             ),
-                            section_5, _write_qB(item_4.position, tags_6), section_6,
+                            write_tags((), snapshot_id_2.unknown_tagged_fields)
+                            if snapshot_id_2.unknown_tagged_fields
+                            else b"\0",
+                            _write_q(item_4.position),
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_7, section_7 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_7], section_7)
-                tags_8, section_8 = 0, b""
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.cluster_id is not None:
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
@@ -396,8 +497,8 @@ class FetchSnapshotRequest(Message, gc=False):
                                 cluster_id_raw_2,
                             )),
                         ))
-                    tags_8, section_8 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (SIZES[tags_8], section_8)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                out.append(section_2)
                 return
         except ENCODE_FAULTS:
             pass

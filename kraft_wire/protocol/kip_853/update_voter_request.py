@@ -20,8 +20,8 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_hhB = struct.Struct(">hhB").unpack_from
-_write_HB = struct.Struct(">HB").pack
-_write_hhB = struct.Struct(">hhB").pack
+_write_H = struct.Struct(">H").pack
+_write_hh = struct.Struct(">hh").pack
 _write_ii16s = struct.Struct(">ii16s").pack
 _write_ii16sB = struct.Struct(">ii16sB").pack
 _read_string_B = string_readers("B")
@@ -99,10 +99,8 @@ class UpdateVoterRequest(Message, gc=False):
     """KRaftVersionFeature, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> UpdateVoterRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> UpdateVoterRequest:
         start = pos
         try:
             if version == 0:
@@ -143,9 +141,6 @@ class UpdateVoterRequest(Message, gc=False):
                 if tags_2:
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags_2)
                     pos -= 5
-                kraft_version_feature = KRaftVersionFeature(
-                    min_supported_version, max_supported_version, unknown_2,
-                )
                 tags_3 = data[pos + 5]
                 unknown_3: UnknownTags = ()
                 if tags_3:
@@ -153,22 +148,23 @@ class UpdateVoterRequest(Message, gc=False):
                     pos -= 6
                 message = UpdateVoterRequest(
                     cluster_id.decode() if cluster_id_size else None, current_leader_epoch, voter_id,
-                    UUIDS[voter_uuid], listeners, kraft_version_feature, unknown_3,
+                    UUIDS[voter_uuid], listeners,
+                    KRaftVersionFeature(min_supported_version, max_supported_version, unknown_2), unknown_3,
                 )
                 if ends is not None:
                     ends.append(pos + 6)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(UpdateVoterRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateVoterRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UpdateVoterRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return UpdateVoterRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -195,27 +191,22 @@ class UpdateVoterRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HB(item.port, tags), section,
+                        _write_H(item.port),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 kraft_version_feature = self.kraft_version_feature
-                tags_2, section_2 = 0, b""
-                if kraft_version_feature.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), kraft_version_feature.unknown_tagged_fields)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 out += (
-                    _write_hhB(
+                    _write_hh(
                         kraft_version_feature.min_supported_version,
-                        kraft_version_feature.max_supported_version, tags_2,
+                        kraft_version_feature.max_supported_version,
                     ),
-                    section_2, SIZES[tags_3], section_3,
+                    write_tags((), kraft_version_feature.unknown_tagged_fields)
+                    if kraft_version_feature.unknown_tagged_fields
+                    else b"\0",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -19,9 +19,9 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
-_write_hB = struct.Struct(">hB").pack
-_write_iB = struct.Struct(">iB").pack
-_write_iiB = struct.Struct(">iiB").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_ii = struct.Struct(">ii").pack
 _read_string_iB = string_readers("iB")
 
 
@@ -86,8 +86,8 @@ class UpdateVoterResponse(Message, gc=False):
     """NodeEndpoint, version 0, tag 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> UpdateVoterResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> UpdateVoterResponse:
         try:
             if version == 0:
                 error_code, tags = _read_hB(data, 0)
@@ -108,8 +108,8 @@ class UpdateVoterResponse(Message, gc=False):
                         if tags_2:
                             unknown_2, pos = read_unknown_tags(data, pos + 11, tags_2)
                             pos -= 11
-                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
                         pos += 11
+                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
                         tags -= 1
                     if tags and data[pos] == 1:
                         if data[pos + 1] > 127:
@@ -130,10 +130,10 @@ class UpdateVoterResponse(Message, gc=False):
                 return UpdateVoterResponse(error_code, current_leader, node_endpoint, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(UpdateVoterResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateVoterResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UpdateVoterResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -155,8 +155,8 @@ class UpdateVoterResponse(Message, gc=False):
                         if tags_2:
                             unknown_2, pos = read_unknown_tags(data, pos + 11, tags_2)
                             pos -= 11
-                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
                         pos += 11
+                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
                         tags -= 1
                     if tags and data[pos] == 1:
                         if data[pos + 1] > 127:
@@ -177,13 +177,13 @@ class UpdateVoterResponse(Message, gc=False):
                 return UpdateVoterResponse(error_code, current_leader, node_endpoint, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(UpdateVoterResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.current_leader != _DEFAULT_LeaderIdAndEpoch
@@ -192,32 +192,31 @@ class UpdateVoterResponse(Message, gc=False):
                     known: list[tuple[int, bytes]] = []
                     if self.current_leader != _DEFAULT_LeaderIdAndEpoch:
                         current_leader = self.current_leader
-                        tags_2, section_2 = 0, b""
-                        if current_leader.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), current_leader.unknown_tagged_fields)
                         known.append((
                             0,
                             b"".join((
-                                _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_2),
-                                section_2,
+                                _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                                write_tags((), current_leader.unknown_tagged_fields)
+                                if current_leader.unknown_tagged_fields
+                                else b"\0",
                             )),
                         ))
                     if self.node_endpoint != _DEFAULT_NodeEndpoint:
                         node_endpoint = self.node_endpoint
                         host_raw = node_endpoint.host.encode()
                         host_size = len(host_raw) + 1
-                        tags_3, section_3 = 0, b""
-                        if node_endpoint.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), node_endpoint.unknown_tagged_fields)
                         known.append((
                             1,
                             b"".join((
                                 SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                                _write_iB(node_endpoint.port, tags_3), section_3,
+                                _write_i(node_endpoint.port),
+                                write_tags((), node_endpoint.unknown_tagged_fields)
+                                if node_endpoint.unknown_tagged_fields
+                                else b"\0",
                             )),
                         ))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_hB(self.error_code, tags), section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_h(self.error_code), section))
         except ENCODE_FAULTS:
             pass
         out = []

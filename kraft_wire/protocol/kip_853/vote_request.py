@@ -20,13 +20,17 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iii16s16siqB = struct.Struct(">iii16s16siqB").unpack_from
 _read_iiiiqB = struct.Struct(">iiiiqB").unpack_from
+_write_Biii16s16siq = struct.Struct(">Biii16s16siq").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_iii16s16siqB = struct.Struct(">iii16s16siqB").pack
-_write_iiiiqB = struct.Struct(">iiiiqB").pack
+_write_iBB = struct.Struct(">iBB").pack
+_write_iii16s16siq = struct.Struct(">iii16s16siq").pack
+_write_iiiiq = struct.Struct(">iiiiq").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
+_read_string_Biii16s16siqBBB = string_readers("Biii16s16siqBBB")
 _read_nullable_string_iB = nullable_string_readers("iB")
+_read_nullable_string_iBB = nullable_string_readers("iBB")
 _read_rows_i_i_i_16s_16s_i_q = row_reader("i i i 16s 16s i q")
 _read_rows_i_i_i_i_q = row_reader("i i i i q")
 
@@ -103,97 +107,60 @@ class VoteRequest(Message, gc=False):
     """[]TopicData, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VoteRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VoteRequest:
         start = pos
         try:
             if version == 1:
                 cluster_id_size = data[pos]
                 if cluster_id_size < 128:
-                    cluster_id, voter_id, topics_size = _read_nullable_string_iB[cluster_id_size](
+                    cluster_id, voter_id, topics_size, topic_name_size = _read_nullable_string_iBB[cluster_id_size](
                         data, pos + 1,
                     )
-                    pos += (cluster_id_size or 1) + 5
+                    pos += (cluster_id_size or 1) + 6
                 else:
                     (
-                        cluster_id, voter_id, topics_size,
-                    ), pos = long_string(data, pos + 1, cluster_id_size, "iB")
-                topics: list[TopicData]
-                topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        topic_name_size = data[pos]
-                        if topic_name_size < 128:
-                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
-                            pos += topic_name_size + 1
-                        else:
-                            (
-                                topic_name, partitions_size,
-                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
-                        partitions: list[PartitionData]
-                        partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
-                                columns, partitions_size, pos = _read_rows_i_i_i_16s_16s_i_q(
-                                    data, pos, partitions_size,
-                                )
-                                partitions = [
-                                    PartitionData(
-                                        partition_index, candidate_epoch, candidate_id, UUIDS[candidate_uuid],
-                                        UUIDS[voter_uuid], last_offset_epoch, last_offset,
-                                    )
-                                    for (
-                                        partition_index, candidate_epoch, candidate_id, candidate_uuid,
-                                        voter_uuid, last_offset_epoch, last_offset,
-                                    ) in zip(*columns)
-                                ]
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                (
-                                    partition_index, candidate_epoch, candidate_id, candidate_uuid,
-                                    voter_uuid, last_offset_epoch, last_offset, tags,
-                                ) = _read_iii16s16siqB(data, pos)
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 57, tags)
-                                    pos -= 57
-                                pos += 57
-                                partitions.append(PartitionData(
+                        cluster_id, voter_id, topics_size, topic_name_size,
+                    ), pos = long_string(data, pos + 1, cluster_id_size, "iBB")
+                if topics_size == 2:
+                    if topic_name_size < 128:
+                        (
+                            topic_name, partitions_size, partition_index, candidate_epoch, candidate_id,
+                            candidate_uuid, voter_uuid, last_offset_epoch, last_offset, tags, tags_2, tags_3,
+                        ) = _read_string_Biii16s16siqBBB[topic_name_size](data, pos)
+                        pos += topic_name_size + 59
+                    else:
+                        (
+                            topic_name, partitions_size, partition_index, candidate_epoch, candidate_id,
+                            candidate_uuid, voter_uuid, last_offset_epoch, last_offset, tags, tags_2, tags_3,
+                        ), pos = long_string(data, pos, topic_name_size, "Biii16s16siqBBB")
+                    if partitions_size == 2 and tags == 0 and tags_2 == 0 and tags_3 == 0:
+                        message = VoteRequest(
+                            cluster_id.decode() if cluster_id_size else None, voter_id,
+                            [TopicData(
+                                topic_name.decode(),
+                                [PartitionData(
                                     partition_index, candidate_epoch, candidate_id, UUIDS[candidate_uuid],
-                                    UUIDS[voter_uuid], last_offset_epoch, last_offset, unknown,
-                                ))
-                        tags_2 = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags_2:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
-                            pos -= 1
-                        pos += 1
-                        topics.append(TopicData(topic_name.decode(), partitions, unknown_2))
-                tags_3 = data[pos]
-                unknown_3: UnknownTags = ()
-                if tags_3:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
-                    pos -= 1
-                message = VoteRequest(
-                    cluster_id.decode() if cluster_id_size else None, voter_id, topics, unknown_3,
-                )
-                if ends is not None:
-                    ends.append(pos + 1)
-                return message
-            if version == 0:
+                                    UUIDS[voter_uuid], last_offset_epoch, last_offset,
+                                )],
+                            )],
+                        )
+                        if ends is not None:
+                            ends.append(pos)
+                        return message
+                pos = start
                 cluster_id_size_2 = data[pos]
                 if cluster_id_size_2 < 128:
-                    cluster_id_2, topics_size_2 = _read_nullable_string_B[cluster_id_size_2](data, pos + 1)
-                    pos += (cluster_id_size_2 or 1) + 1
+                    cluster_id_2, voter_id_2, topics_size_2 = _read_nullable_string_iB[cluster_id_size_2](
+                        data, pos + 1,
+                    )
+                    pos += (cluster_id_size_2 or 1) + 5
                 else:
-                    (cluster_id_2, topics_size_2), pos = long_string(data, pos + 1, cluster_id_size_2, "B")
-                topics_2: list[TopicData]
-                topics_2 = []
+                    (
+                        cluster_id_2, voter_id_2, topics_size_2,
+                    ), pos = long_string(data, pos + 1, cluster_id_size_2, "iB")
+                topics: list[TopicData]
+                topics = []
                 if topics_size_2 != 1:
                     if not 0 < topics_size_2 < 128:
                         topics_size_2, pos = long_count(data, pos, topics_size_2)
@@ -207,14 +174,89 @@ class VoteRequest(Message, gc=False):
                             (
                                 topic_name_2, partitions_size_2,
                             ), pos = long_string(data, pos + 1, topic_name_size_2, "B")
-                        partitions_2: list[PartitionData]
-                        partitions_2 = []
+                        partitions: list[PartitionData]
+                        partitions = []
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
                             if partitions_size_2 > 4:
-                                columns, partitions_size_2, pos = _read_rows_i_i_i_i_q(
+                                columns, partitions_size_2, pos = _read_rows_i_i_i_16s_16s_i_q(
                                     data, pos, partitions_size_2,
+                                )
+                                partitions = [
+                                    PartitionData(
+                                        partition_index, candidate_epoch, candidate_id, UUIDS[candidate_uuid],
+                                        UUIDS[voter_uuid], last_offset_epoch, last_offset,
+                                    )
+                                    for (
+                                        partition_index, candidate_epoch, candidate_id, candidate_uuid,
+                                        voter_uuid, last_offset_epoch, last_offset,
+                                    ) in zip(*columns)
+                                ]
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                (
+                                    partition_index_2, candidate_epoch_2, candidate_id_2, candidate_uuid_2,
+                                    voter_uuid_2, last_offset_epoch_2, last_offset_2, tags_4,
+                                ) = _read_iii16s16siqB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags_4:
+                                    unknown, pos = read_unknown_tags(data, pos + 57, tags_4)
+                                    pos -= 57
+                                pos += 57
+                                partitions.append(PartitionData(
+                                    partition_index_2, candidate_epoch_2, candidate_id_2,
+                                    UUIDS[candidate_uuid_2], UUIDS[voter_uuid_2], last_offset_epoch_2,
+                                    last_offset_2, unknown,
+                                ))
+                        tags_5 = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags_5:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_5)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(topic_name_2.decode(), partitions, unknown_2))
+                tags_6 = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags_6:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags_6)
+                    pos -= 1
+                message = VoteRequest(
+                    cluster_id_2.decode() if cluster_id_size_2 else None, voter_id_2, topics, unknown_3,
+                )
+                if ends is not None:
+                    ends.append(pos + 1)
+                return message
+            if version == 0:
+                cluster_id_size_3 = data[pos]
+                if cluster_id_size_3 < 128:
+                    cluster_id_3, topics_size_3 = _read_nullable_string_B[cluster_id_size_3](data, pos + 1)
+                    pos += (cluster_id_size_3 or 1) + 1
+                else:
+                    (cluster_id_3, topics_size_3), pos = long_string(data, pos + 1, cluster_id_size_3, "B")
+                topics_2: list[TopicData]
+                topics_2 = []
+                if topics_size_3 != 1:
+                    if not 0 < topics_size_3 < 128:
+                        topics_size_3, pos = long_count(data, pos, topics_size_3)
+                    while topics_size_3 > 1:
+                        topics_size_3 -= 1
+                        topic_name_size_3 = data[pos]
+                        if topic_name_size_3 < 128:
+                            topic_name_3, partitions_size_3 = _read_string_B[topic_name_size_3](data, pos + 1)
+                            pos += topic_name_size_3 + 1
+                        else:
+                            (
+                                topic_name_3, partitions_size_3,
+                            ), pos = long_string(data, pos + 1, topic_name_size_3, "B")
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            if partitions_size_3 > 4:
+                                columns, partitions_size_3, pos = _read_rows_i_i_i_i_q(
+                                    data, pos, partitions_size_3,
                                 )
                                 partitions_2 = [
                                     PartitionData(
@@ -226,50 +268,91 @@ class VoteRequest(Message, gc=False):
                                         last_offset,
                                     ) in zip(*columns)
                                 ]
-                            while partitions_size_2 > 1:
-                                partitions_size_2 -= 1
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
                                 (
-                                    partition_index_2, candidate_epoch_2, candidate_id_2, last_offset_epoch_2,
-                                    last_offset_2, tags_4,
+                                    partition_index_3, candidate_epoch_3, candidate_id_3, last_offset_epoch_3,
+                                    last_offset_3, tags_7,
                                 ) = _read_iiiiqB(data, pos)
                                 unknown_4: UnknownTags = ()
-                                if tags_4:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 25, tags_4)
+                                if tags_7:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 25, tags_7)
                                     pos -= 25
                                 pos += 25
                                 partitions_2.append(PartitionData(
-                                    partition_index_2, candidate_epoch_2, candidate_id_2, Uuid.ZERO,
-                                    Uuid.ZERO, last_offset_epoch_2, last_offset_2, unknown_4,
+                                    partition_index_3, candidate_epoch_3, candidate_id_3, Uuid.ZERO,
+                                    Uuid.ZERO, last_offset_epoch_3, last_offset_3, unknown_4,
                                 ))
-                        tags_5 = data[pos]
+                        tags_8 = data[pos]
                         unknown_5: UnknownTags = ()
-                        if tags_5:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_5)
+                        if tags_8:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_8)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicData(topic_name_2.decode(), partitions_2, unknown_5))
-                tags_6 = data[pos]
+                        topics_2.append(TopicData(topic_name_3.decode(), partitions_2, unknown_5))
+                tags_9 = data[pos]
                 unknown_6: UnknownTags = ()
-                if tags_6:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
+                if tags_9:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags_9)
                     pos -= 1
                 message = VoteRequest(
-                    cluster_id_2.decode() if cluster_id_size_2 else None, -1, topics_2, unknown_6,
+                    cluster_id_3.decode() if cluster_id_size_3 else None, -1, topics_2, unknown_6,
                 )
                 if ends is not None:
                     ends.append(pos + 1)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(VoteRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[VoteRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return VoteRequest.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if version == 1:
+                if self.cluster_id is not None:
+                    cluster_id_raw = self.cluster_id.encode()
+                    cluster_id_size = len(cluster_id_raw) + 1
+                else:
+                    cluster_id_raw, cluster_id_size = b"", 0
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        if (
+                            not (item_2.unknown_tagged_fields or item.unknown_tagged_fields or self.unknown_tagged_fields)
+                        ):
+                            return b"".join((
+                                SIZES[cluster_id_size]
+                                if cluster_id_size < 128
+                                else string_size(cluster_id_size),
+                                cluster_id_raw,
+                                _write_iBB(self.voter_id, 2, topic_name_size)
+                                if topic_name_size < 128
+                                else _write_iB(self.voter_id, 2) + string_size(topic_name_size),
+                                topic_name_raw,
+                                _write_Biii16s16siq(
+                                    2, item_2.partition_index, item_2.candidate_epoch, item_2.candidate_id,
+                                    item_2.candidate_uuid, item_2.voter_uuid, item_2.last_offset_epoch,
+                                    item_2.last_offset,
+                                ),
+                                b"\0\0\0",
+                            ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -300,25 +383,26 @@ class VoteRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_iii16s16siqB(
+                            _write_iii16s16siq(
                                 item_2.partition_index, item_2.candidate_epoch, item_2.candidate_id,
                                 item_2.candidate_uuid, item_2.voter_uuid, item_2.last_offset_epoch,
-                                item_2.last_offset, tags,
+                                item_2.last_offset,
                             ),
-                            section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if self.cluster_id is not None:
@@ -349,24 +433,25 @@ class VoteRequest(Message, gc=False):
                             refuse()
                         if item_4.voter_uuid != Uuid.ZERO:
                             refuse()
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
-                            _write_iiiiqB(
+                            _write_iiiiq(
                                 item_4.partition_index, item_4.candidate_epoch, item_4.candidate_id,
-                                item_4.last_offset_epoch, item_4.last_offset, tags_4,
+                                item_4.last_offset_epoch, item_4.last_offset,
                             ),
-                            section_4,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

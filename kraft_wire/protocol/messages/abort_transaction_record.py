@@ -34,8 +34,8 @@ class AbortTransactionRecord(Message, gc=False):
     """string, version 0, nullable, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AbortTransactionRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AbortTransactionRecord:
         try:
             if version == 0:
                 tags = data[0]
@@ -62,10 +62,10 @@ class AbortTransactionRecord(Message, gc=False):
                 return AbortTransactionRecord(reason, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AbortTransactionRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AbortTransactionRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AbortTransactionRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -93,13 +93,13 @@ class AbortTransactionRecord(Message, gc=False):
                 return AbortTransactionRecord(reason, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AbortTransactionRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.reason is not None:
                     known: list[tuple[int, bytes]] = []
                     if self.reason is not None:
@@ -112,8 +112,8 @@ class AbortTransactionRecord(Message, gc=False):
                                 reason_raw,
                             )),
                         ))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((SIZES[tags], section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return section
         except ENCODE_FAULTS:
             pass
         out = []

@@ -39,18 +39,18 @@ class AbortedTxn(Message, gc=False):
     last_stable_offset: int = 0
     """int64, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AbortedTxn:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AbortedTxn:
         try:
             if version == 0:
                 producer_id, first_offset, last_offset, last_stable_offset = _read_qqqq(data, 0)
                 return AbortedTxn(producer_id, first_offset, last_offset, last_stable_offset)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AbortedTxn, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AbortedTxn, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AbortedTxn, int]:
         start = pos
         try:
             if version == 0:
@@ -58,7 +58,7 @@ class AbortedTxn(Message, gc=False):
                 return AbortedTxn(producer_id, first_offset, last_offset, last_stable_offset), pos + 32
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AbortedTxn, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

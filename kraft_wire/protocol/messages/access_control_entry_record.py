@@ -19,7 +19,7 @@ _write_16sb = struct.Struct(">16sb").pack
 _write_16sbB = struct.Struct(">16sbB").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
-_write_bbB = struct.Struct(">bbB").pack
+_write_bb = struct.Struct(">bb").pack
 _read_string_B = string_readers("B")
 _read_string_bB = string_readers("bB")
 _read_string_bbB = string_readers("bbB")
@@ -63,8 +63,8 @@ class AccessControlEntryRecord(Message, gc=False):
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AccessControlEntryRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AccessControlEntryRecord:
         try:
             if version == 0:
                 id, resource_type, resource_name_size = _read_16sbB(data, 0)
@@ -96,10 +96,10 @@ class AccessControlEntryRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AccessControlEntryRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AccessControlEntryRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AccessControlEntryRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -132,7 +132,7 @@ class AccessControlEntryRecord(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AccessControlEntryRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -144,9 +144,6 @@ class AccessControlEntryRecord(Message, gc=False):
                 principal_size = len(principal_raw) + 1
                 host_raw = self.host.encode()
                 host_size = len(host_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_16sbB(self.id, self.resource_type, resource_name_size)
                     if resource_name_size < 128
@@ -156,7 +153,8 @@ class AccessControlEntryRecord(Message, gc=False):
                     if principal_size < 128
                     else _write_b(self.pattern_type) + string_size(principal_size),
                     principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                    _write_bbB(self.operation, self.permission_type, tags), section,
+                    _write_bb(self.operation, self.permission_type),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

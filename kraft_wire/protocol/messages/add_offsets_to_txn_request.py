@@ -49,8 +49,8 @@ class AddOffsetsToTxnRequest(Message, gc=False):
     """string, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AddOffsetsToTxnRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AddOffsetsToTxnRequest:
         try:
             if 3 <= version <= 4:
                 transactional_id_size = data[0]
@@ -95,10 +95,10 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                     )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AddOffsetsToTxnRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
         start = pos
         try:
             if 3 <= version <= 4:
@@ -144,7 +144,7 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                     ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AddOffsetsToTxnRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -154,9 +154,6 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 transactional_id_size = len(transactional_id_raw) + 1
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[transactional_id_size]
                     if transactional_id_size < 128
@@ -165,7 +162,8 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                     _write_qhB(self.producer_id, self.producer_epoch, group_id_size)
                     if group_id_size < 128
                     else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size),
-                    group_id_raw, SIZES[tags], section,
+                    group_id_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()

@@ -16,7 +16,6 @@ from kraft_wire.protocol.tier import use_compiled
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_ih = struct.Struct(">ih").pack
-_write_ihB = struct.Struct(">ihB").pack
 
 
 class AddOffsetsToTxnResponse(Message, gc=False):
@@ -39,8 +38,8 @@ class AddOffsetsToTxnResponse(Message, gc=False):
     """int16, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AddOffsetsToTxnResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AddOffsetsToTxnResponse:
         try:
             if 3 <= version <= 4:
                 throttle_time_ms, error_code, tags = _read_ihB(data, 0)
@@ -53,10 +52,10 @@ class AddOffsetsToTxnResponse(Message, gc=False):
                 return AddOffsetsToTxnResponse(throttle_time_ms_2, error_code_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AddOffsetsToTxnResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
         start = pos
         try:
             if 3 <= version <= 4:
@@ -71,16 +70,16 @@ class AddOffsetsToTxnResponse(Message, gc=False):
                 return AddOffsetsToTxnResponse(throttle_time_ms_2, error_code_2), pos + 6
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AddOffsetsToTxnResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if 3 <= version <= 4:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
+                return b"".join((
+                    _write_ih(self.throttle_time_ms, self.error_code),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
             if 0 <= version <= 2:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -115,9 +115,9 @@ class AddPartitionsToTxnRequest(Message, gc=False):
     """[]AddPartitionsToTxnTopic, versions 0 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AddPartitionsToTxnRequest:
         start = pos
         try:
@@ -279,15 +279,15 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AddPartitionsToTxnRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AddPartitionsToTxnRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -329,24 +329,25 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                         name_size = len(name_raw) + 1
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             _write_array_i[partitions_size](partitions_size, *partitions)
                             if partitions_size < SHORT
                             else write_long_array(partitions, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 if self.transactions is None or self.transactions:
@@ -374,20 +375,20 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                     name_size_2 = len(name_raw_2) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_4, section_4 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_4], section_4,
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_5], section_5)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 2:
                 if self.transactions is None or self.transactions:

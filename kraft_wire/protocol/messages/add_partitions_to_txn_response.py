@@ -119,9 +119,9 @@ class AddPartitionsToTxnResponse(Message, gc=False):
     """[]AddPartitionsToTxnTopicResult, versions 0 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AddPartitionsToTxnResponse:
         start = pos
         try:
@@ -313,15 +313,15 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AddPartitionsToTxnResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AddPartitionsToTxnResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -364,25 +364,27 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                             else uvarint(results_by_partition_size),
                         )
                         for item_3 in results_by_partition:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_ihB(item_3.partition_index, item_3.partition_error_code, tags),
-                                section,
+                                _write_ih(item_3.partition_index, item_3.partition_error_code),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 if self.results_by_transaction is None or self.results_by_transaction:
@@ -406,21 +408,22 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                         else uvarint(results_by_partition_size_2),
                     )
                     for item_5 in results_by_partition_2:
-                        tags_5, section_5 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
                         out += (
-                            _write_ihB(item_5.partition_index, item_5.partition_error_code, tags_5),
-                            section_5,
+                            _write_ih(item_5.partition_index, item_5.partition_error_code),
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_6, section_6 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 2:
                 if self.results_by_transaction is None or self.results_by_transaction:

@@ -18,8 +18,8 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_write_tB = struct.Struct(">?B").pack
-_write_HB = struct.Struct(">HB").pack
+_write_t = struct.Struct(">?").pack
+_write_H = struct.Struct(">H").pack
 _write_ii16s = struct.Struct(">ii16s").pack
 _write_ii16sB = struct.Struct(">ii16sB").pack
 _read_string_B = string_readers("B")
@@ -78,10 +78,8 @@ class AddRaftVoterRequest(Message, gc=False):
     """bool, version 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> AddRaftVoterRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> AddRaftVoterRequest:
         start = pos
         try:
             if version == 1:
@@ -176,15 +174,15 @@ class AddRaftVoterRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AddRaftVoterRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddRaftVoterRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AddRaftVoterRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AddRaftVoterRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -211,18 +209,16 @@ class AddRaftVoterRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HB(item.port, tags), section,
+                        _write_H(item.port),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tB(self.ack_when_committed, tags_2), section_2)
+                out += (
+                    _write_t(self.ack_when_committed),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 0:
                 if not self.ack_when_committed:
@@ -248,18 +244,19 @@ class AddRaftVoterRequest(Message, gc=False):
                     name_size_2 = len(name_raw_2) + 1
                     host_raw_2 = item_2.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
-                        _write_HB(item_2.port, tags_3), section_3,
+                        _write_H(item_2.port),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

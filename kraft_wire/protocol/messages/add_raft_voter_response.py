@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -45,8 +45,8 @@ class AddRaftVoterResponse(Message, gc=False):
     """string, versions 0 to 1, nullable, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AddRaftVoterResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AddRaftVoterResponse:
         try:
             if 0 <= version <= 1:
                 throttle_time_ms, error_code, error_message_size = _read_ihB(data, 0)
@@ -64,10 +64,10 @@ class AddRaftVoterResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AddRaftVoterResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddRaftVoterResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AddRaftVoterResponse, int]:
         start = pos
         try:
             if 0 <= version <= 1:
@@ -86,7 +86,7 @@ class AddRaftVoterResponse(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AddRaftVoterResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -97,14 +97,12 @@ class AddRaftVoterResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 else:
                     error_message_raw, error_message_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
                     if error_message_size < 128
                     else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
-                    error_message_raw, SIZES[tags], section,
+                    error_message_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

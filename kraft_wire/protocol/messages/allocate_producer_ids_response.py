@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_ihqiB = struct.Struct(">ihqiB").unpack_from
-_write_ihqiB = struct.Struct(">ihqiB").pack
+_write_ihqi = struct.Struct(">ihqi").pack
 
 
 class AllocateProducerIdsResponse(Message, gc=False):
@@ -43,8 +43,8 @@ class AllocateProducerIdsResponse(Message, gc=False):
     """int32, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> AllocateProducerIdsResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> AllocateProducerIdsResponse:
         try:
             if version == 0:
                 throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = _read_ihqiB(data, 0)
@@ -56,10 +56,10 @@ class AllocateProducerIdsResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(AllocateProducerIdsResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AllocateProducerIdsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AllocateProducerIdsResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -75,21 +75,17 @@ class AllocateProducerIdsResponse(Message, gc=False):
                 ), pos + 19
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(AllocateProducerIdsResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihqiB(
+                    _write_ihqi(
                         self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len,
-                        tags,
                     ),
-                    section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

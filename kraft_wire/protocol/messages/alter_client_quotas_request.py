@@ -21,9 +21,7 @@ _read_dt = struct.Struct(">d?").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_tB = struct.Struct(">?B").pack
 _write_dt = struct.Struct(">d?").pack
-_write_dtB = struct.Struct(">d?B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _read_string_B = string_readers("B")
@@ -102,9 +100,9 @@ class AlterClientQuotasRequest(Message, gc=False):
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterClientQuotasRequest:
         start = pos
         try:
@@ -237,15 +235,15 @@ class AlterClientQuotasRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterClientQuotasRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterClientQuotasRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -266,9 +264,6 @@ class AlterClientQuotasRequest(Message, gc=False):
                             entity_name_size = len(entity_name_raw) + 1
                         else:
                             entity_name_raw, entity_name_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[entity_type_size]
                             if entity_type_size < 128
@@ -277,7 +272,10 @@ class AlterClientQuotasRequest(Message, gc=False):
                             SIZES[entity_name_size]
                             if entity_name_size < 128
                             else string_size(entity_name_size),
-                            entity_name_raw, SIZES[tags], section,
+                            entity_name_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
                     ops = item.ops
                     ops_size = len(ops) + 1
@@ -285,21 +283,22 @@ class AlterClientQuotasRequest(Message, gc=False):
                     for item_3 in ops:
                         key_raw = item_3.key.encode()
                         key_size = len(key_raw) + 1
-                        tags_2, section_2 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
                         out += (
                             SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
-                            _write_dtB(item_3.value, item_3.remove, tags_2), section_2,
+                            _write_dt(item_3.value, item_3.remove),
+                            write_tags((), item_3.unknown_tagged_fields)
+                            if item_3.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tB(self.validate_only, tags_4), section_4)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_t(self.validate_only),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 0:
                 entries_2 = self.entries

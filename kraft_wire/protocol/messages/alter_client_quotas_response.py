@@ -87,9 +87,9 @@ class AlterClientQuotasResponse(Message, gc=False):
     """[]EntryData, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterClientQuotasResponse:
         start = pos
         try:
@@ -206,15 +206,15 @@ class AlterClientQuotasResponse(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterClientQuotasResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterClientQuotasResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -249,9 +249,6 @@ class AlterClientQuotasResponse(Message, gc=False):
                             entity_name_size = len(entity_name_raw) + 1
                         else:
                             entity_name_raw, entity_name_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[entity_type_size]
                             if entity_type_size < 128
@@ -260,16 +257,21 @@ class AlterClientQuotasResponse(Message, gc=False):
                             SIZES[entity_name_size]
                             if entity_name_size < 128
                             else string_size(entity_name_size),
-                            entity_name_raw, SIZES[tags], section,
+                            entity_name_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 entries_2 = self.entries

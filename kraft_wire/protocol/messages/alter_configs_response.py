@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -79,9 +79,9 @@ class AlterConfigsResponse(Message, gc=False):
     """[]AlterConfigsResourceResponse, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterConfigsResponse:
         start = pos
         try:
@@ -158,15 +158,15 @@ class AlterConfigsResponse(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterConfigsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterConfigsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterConfigsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterConfigsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -187,9 +187,6 @@ class AlterConfigsResponse(Message, gc=False):
                         error_message_raw, error_message_size = b"", 0
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_hB(item.error_code, error_message_size)
                         if error_message_size < 128
@@ -198,12 +195,14 @@ class AlterConfigsResponse(Message, gc=False):
                         _write_bB(item.resource_type, resource_name_size)
                         if resource_name_size < 128
                         else _write_b(item.resource_type) + string_size(resource_name_size),
-                        resource_name_raw, SIZES[tags], section,
+                        resource_name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 1:
                 responses_2 = self.responses

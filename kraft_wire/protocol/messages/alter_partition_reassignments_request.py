@@ -88,9 +88,9 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     """[]ReassignableTopic, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterPartitionReassignmentsRequest:
         start = pos
         try:
@@ -218,17 +218,15 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterPartitionReassignmentsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterPartitionReassignmentsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -258,24 +256,25 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                             replicas_size = len(replicas) + 1
                         else:
                             replicas, replicas_size = (), 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_i(item_2.partition_index),
                             _write_array_i[replicas_size](replicas_size, *replicas)
                             if replicas_size < SHORT
                             else write_long_array(replicas, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if not self.allow_replication_factor_change:
@@ -302,24 +301,25 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                             replicas_size_2 = len(replicas_2) + 1
                         else:
                             replicas_2, replicas_size_2 = (), 0
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             _write_i(item_4.partition_index),
                             _write_array_i[replicas_size_2](replicas_size_2, *replicas_2)
                             if replicas_size_2 < SHORT
                             else write_long_array(replicas_2, "i"),
-                            SIZES[tags_4], section_4,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -24,7 +24,7 @@ _read_iiB = struct.Struct(">iiB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_biB = struct.Struct(">biB").pack
+_write_bi = struct.Struct(">bi").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_iq = struct.Struct(">iq").pack
@@ -123,9 +123,9 @@ class AlterPartitionRequest(Message, gc=False):
     """[]TopicData, versions 2 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterPartitionRequest:
         start = pos
         try:
@@ -270,15 +270,15 @@ class AlterPartitionRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterPartitionRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterPartitionRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterPartitionRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -312,25 +312,28 @@ class AlterPartitionRequest(Message, gc=False):
                             ) + uvarint(new_isr_with_epochs_size)
                         )
                         for item_3 in new_isr_with_epochs:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iqB(item_3.broker_id, item_3.broker_epoch, tags), section)
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                            out += (
+                                _write_iq(item_3.broker_id, item_3.broker_epoch),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
+                            )
                         out += (
-                            _write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags_2),
-                            section_2,
+                            _write_bi(item_2.leader_recovery_state, item_2.partition_epoch),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 2:
                 topics_2 = self.topics
@@ -353,25 +356,26 @@ class AlterPartitionRequest(Message, gc=False):
                             refuse()
                         new_isr = item_5.new_isr
                         new_isr_size = len(new_isr) + 1
-                        tags_5, section_5 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
                         out += (
                             _write_ii(item_5.partition_index, item_5.leader_epoch),
                             _write_array_i[new_isr_size](new_isr_size, *new_isr)
                             if new_isr_size < SHORT
                             else write_long_array(new_isr, "i"),
-                            _write_biB(item_5.leader_recovery_state, item_5.partition_epoch, tags_5),
-                            section_5,
+                            _write_bi(item_5.leader_recovery_state, item_5.partition_epoch),
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_6, section_6 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

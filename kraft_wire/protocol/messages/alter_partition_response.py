@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -24,7 +24,7 @@ _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihiiB = struct.Struct(">ihiiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_biB = struct.Struct(">biB").pack
+_write_bi = struct.Struct(">bi").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihii = struct.Struct(">ihii").pack
@@ -107,9 +107,9 @@ class AlterPartitionResponse(Message, gc=False):
     """[]TopicData, versions 2 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterPartitionResponse:
         start = pos
         try:
@@ -177,15 +177,15 @@ class AlterPartitionResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterPartitionResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterPartitionResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterPartitionResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -209,9 +209,6 @@ class AlterPartitionResponse(Message, gc=False):
                     for item_2 in partitions:
                         isr = item_2.isr
                         isr_size = len(isr) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_ihii(
                                 item_2.partition_index, item_2.error_code, item_2.leader_id,
@@ -220,16 +217,21 @@ class AlterPartitionResponse(Message, gc=False):
                             _write_array_i[isr_size](isr_size, *isr)
                             if isr_size < SHORT
                             else write_long_array(isr, "i"),
-                            _write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags), section,
+                            _write_bi(item_2.leader_recovery_state, item_2.partition_epoch),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -27,7 +27,6 @@ _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
-_write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _read_string_B = string_readers("B")
 _read_rows_i_h = row_reader("i h")
@@ -91,9 +90,9 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
     """[]AlterReplicaLogDirTopicResult, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterReplicaLogDirsResponse:
         start = pos
         try:
@@ -182,15 +181,15 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterReplicaLogDirsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterReplicaLogDirsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -214,18 +213,22 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, tags), section)
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                        out += (
+                            _write_ih(item_2.partition_index, item_2.error_code),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 results_2 = self.results

@@ -16,7 +16,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_iqB = struct.Struct(">iqB").unpack_from
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 _read_string_B = string_readers("B")
 _read_rows_i_q = row_reader("i q")
 
@@ -79,9 +79,9 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
     """[]AlterShareGroupOffsetsRequestTopic, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterShareGroupOffsetsRequest:
         start = pos
         try:
@@ -146,15 +146,15 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterShareGroupOffsetsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterShareGroupOffsetsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterShareGroupOffsetsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterShareGroupOffsetsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -179,18 +179,22 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iqB(item_2.partition_index, item_2.start_offset, tags), section)
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                        out += (
+                            _write_iq(item_2.partition_index, item_2.start_offset),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -16,9 +16,8 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 _write_bi = struct.Struct(">bi").pack
-_write_biB = struct.Struct(">biB").pack
 _read_string_bB = string_readers("bB")
 _read_string_biB = string_readers("biB")
 
@@ -90,9 +89,9 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
     """[]ScramCredentialUpsertion, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterUserScramCredentialsRequest:
         start = pos
         try:
@@ -187,15 +186,15 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterUserScramCredentialsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterUserScramCredentialsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -207,12 +206,10 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                 for item in deletions:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                        _write_bB(item.mechanism, tags), section,
+                        _write_b(item.mechanism),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 upsertions = self.upsertions
                 upsertions_size = len(upsertions) + 1
@@ -224,24 +221,23 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                     salt_size = len(salt_raw) + 1
                     salted_password_raw = item_2.salted_password
                     salted_password_size = len(salted_password_raw) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
-                        _write_biB(item_2.mechanism, item_2.iterations, salt_size)
-                        if salt_size < 128
-                        else _write_bi(item_2.mechanism, item_2.iterations) + uvarint(salt_size),
-                        salt_raw,
+                        _write_bi(item_2.mechanism, item_2.iterations),
+                        SIZES[salt_size] if salt_size < 128 else uvarint(salt_size), salt_raw,
                         SIZES[salted_password_size]
                         if salted_password_size < 128
                         else uvarint(salted_password_size),
-                        salted_password_raw, SIZES[tags_2], section_2,
+                        salted_password_raw,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

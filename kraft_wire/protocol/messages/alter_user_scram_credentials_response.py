@@ -67,9 +67,9 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
     """[]AlterUserScramCredentialsResult, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AlterUserScramCredentialsResponse:
         start = pos
         try:
@@ -114,17 +114,15 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AlterUserScramCredentialsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[AlterUserScramCredentialsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AlterUserScramCredentialsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -145,20 +143,19 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                         error_message_size = len(error_message_raw) + 1
                     else:
                         error_message_raw, error_message_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw,
                         _write_hB(item.error_code, error_message_size)
                         if error_message_size < 128
                         else _write_h(item.error_code) + string_size(error_message_size),
-                        error_message_raw, SIZES[tags], section,
+                        error_message_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -15,7 +15,7 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_iB = nullable_string_readers("iB")
 
@@ -51,8 +51,8 @@ class ApiVersionsRequest(Message, gc=False):
     """int32, version 5, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ApiVersionsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ApiVersionsRequest:
         try:
             if version == 5:
                 client_software_name_size = data[0]
@@ -116,10 +116,10 @@ class ApiVersionsRequest(Message, gc=False):
                 return ApiVersionsRequest('', '', None, -1)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ApiVersionsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ApiVersionsRequest, int]:
         start = pos
         try:
             if version == 5:
@@ -184,7 +184,7 @@ class ApiVersionsRequest(Message, gc=False):
                 return ApiVersionsRequest('', '', None, -1), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ApiVersionsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -199,9 +199,6 @@ class ApiVersionsRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[client_software_name_size]
                     if client_software_name_size < 128
@@ -212,16 +209,14 @@ class ApiVersionsRequest(Message, gc=False):
                     else string_size(client_software_version_size),
                     client_software_version_raw,
                     SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
-                    cluster_id_raw, _write_iB(self.node_id, tags), section,
+                    cluster_id_raw, _write_i(self.node_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 3 <= version <= 4:
                 client_software_name_raw_2 = self.client_software_name.encode()
                 client_software_name_size_2 = len(client_software_name_raw_2) + 1
                 client_software_version_raw_2 = self.client_software_version.encode()
                 client_software_version_size_2 = len(client_software_version_raw_2) + 1
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[client_software_name_size_2]
                     if client_software_name_size_2 < 128
@@ -230,12 +225,13 @@ class ApiVersionsRequest(Message, gc=False):
                     SIZES[client_software_version_size_2]
                     if client_software_version_size_2 < 128
                     else string_size(client_software_version_size_2),
-                    client_software_version_raw_2, SIZES[tags_2], section_2,
+                    client_software_version_raw_2,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 2:
                 if self.unknown_tagged_fields:
                     refuse()
-                return b''
+                return b""
         except ENCODE_FAULTS:
             pass
         out = []

@@ -27,12 +27,10 @@ _read_q = struct.Struct(">q").unpack_from
 _write_t = struct.Struct(">?").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
-_write_hhB = struct.Struct(">hhB").pack
+_write_hh = struct.Struct(">hh").pack
 _write_hhh = struct.Struct(">hhh").pack
-_write_hhhB = struct.Struct(">hhhB").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _write_q = struct.Struct(">q").pack
 _read_string_hhB = string_readers("hhB")
 _read_rows_h_h_h = row_reader("h h h")
@@ -142,10 +140,8 @@ class ApiVersionsResponse(Message, gc=False):
     """bool, versions 3 to 5, tag 3, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ApiVersionsResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ApiVersionsResponse:
         start = pos
         try:
             if 3 <= version <= 5:
@@ -280,15 +276,15 @@ class ApiVersionsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ApiVersionsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ApiVersionsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ApiVersionsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -302,11 +298,11 @@ class ApiVersionsResponse(Message, gc=False):
                     else _write_h(self.error_code) + uvarint(api_keys_size)
                 )
                 for item in api_keys:
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hhhB(item.api_key, item.min_version, item.max_version, tags), section)
-                tags_2, section_2 = 0, b""
+                    out += (
+                        _write_hhh(item.api_key, item.min_version, item.max_version),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.supported_features is None
@@ -329,12 +325,12 @@ class ApiVersionsResponse(Message, gc=False):
                         for item_2 in supported_features:
                             name_raw = item_2.name.encode()
                             name_size = len(name_raw) + 1
-                            tags_3, section_3 = 0, b""
-                            if item_2.unknown_tagged_fields:
-                                tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                             supported_features_payload += (
                                 SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                                _write_hhB(item_2.min_version, item_2.max_version, tags_3), section_3,
+                                _write_hh(item_2.min_version, item_2.max_version),
+                                write_tags((), item_2.unknown_tagged_fields)
+                                if item_2.unknown_tagged_fields
+                                else b"\0",
                             )
                         known.append((0, b"".join(supported_features_payload)))
                     if self.finalized_features_epoch != -1:
@@ -351,20 +347,18 @@ class ApiVersionsResponse(Message, gc=False):
                         for item_3 in finalized_features:
                             name_raw_2 = item_3.name.encode()
                             name_size_2 = len(name_raw_2) + 1
-                            tags_4, section_4 = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                             finalized_features_payload += (
                                 SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
-                                name_raw_2,
-                                _write_hhB(item_3.max_version_level, item_3.min_version_level, tags_4),
-                                section_4,
+                                name_raw_2, _write_hh(item_3.max_version_level, item_3.min_version_level),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         known.append((2, b"".join(finalized_features_payload)))
                     if self.zk_migration_ready:
                         known.append((3, _write_t(self.zk_migration_ready)))
-                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_iB(self.throttle_time_ms, tags_2), section_2)
+                    section = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_i(self.throttle_time_ms), section)
                 return
             if 0 <= version <= 2:
                 api_keys_2 = self.api_keys

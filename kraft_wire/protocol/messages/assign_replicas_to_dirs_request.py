@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -21,7 +21,7 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
 _read_rows_i = row_reader("i")
@@ -99,9 +99,9 @@ class AssignReplicasToDirsRequest(Message, gc=False):
     """[]DirectoryData, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> AssignReplicasToDirsRequest:
         start = pos
         try:
@@ -170,15 +170,15 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(AssignReplicasToDirsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return AssignReplicasToDirsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -208,22 +208,27 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                             else _write_16s(item_2.topic_id) + uvarint(partitions_size)
                         )
                         for item_3 in partitions:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iB(item_3.partition_index, tags), section)
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                            out += (
+                                _write_i(item_3.partition_index),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
+                            )
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -23,10 +23,10 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_i16siiB = struct.Struct(">i16siiB").unpack_from
 _read_iii = struct.Struct(">iii").unpack_from
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_i16siiB = struct.Struct(">i16siiB").pack
+_write_i16sii = struct.Struct(">i16sii").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iii = struct.Struct(">iii").pack
 _read_string_B = string_readers("B")
@@ -123,9 +123,9 @@ class BeginQuorumEpochRequest(Message, gc=False):
     """[]LeaderEndpoint, version 1, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> BeginQuorumEpochRequest:
         start = pos
         try:
@@ -268,15 +268,15 @@ class BeginQuorumEpochRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(BeginQuorumEpochRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return BeginQuorumEpochRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -307,20 +307,20 @@ class BeginQuorumEpochRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_i16siiB(
+                            _write_i16sii(
                                 item_2.partition_index, item_2.voter_directory_id, item_2.leader_id,
-                                item_2.leader_epoch, tags,
+                                item_2.leader_epoch,
                             ),
-                            section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 leader_endpoints = self.leader_endpoints
                 leader_endpoints_size = len(leader_endpoints) + 1
                 out.append(
@@ -333,18 +333,19 @@ class BeginQuorumEpochRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item_3.host.encode()
                     host_size = len(host_raw) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HB(item_3.port, tags_3), section_3,
+                        _write_H(item_3.port),
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if self.cluster_id is not None:

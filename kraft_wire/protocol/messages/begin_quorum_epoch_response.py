@@ -19,20 +19,23 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
+_read_hBB = struct.Struct(">hBB").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihii = struct.Struct(">ihii").unpack_from
 _read_ihiiB = struct.Struct(">ihiiB").unpack_from
-_write_HB = struct.Struct(">HB").pack
+_write_Bihii = struct.Struct(">Bihii").pack
+_write_H = struct.Struct(">H").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
+_write_hBB = struct.Struct(">hBB").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ihii = struct.Struct(">ihii").pack
-_write_ihiiB = struct.Struct(">ihiiB").pack
 _read_string_B = string_readers("B")
+_read_string_BihiiBBB = string_readers("BihiiBBB")
 _read_string_HB = string_readers("HB")
 _read_rows_i_h_i_i = row_reader("i h i i")
 
@@ -122,133 +125,254 @@ class BeginQuorumEpochResponse(Message, gc=False):
     """[]NodeEndpoint, version 1, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> BeginQuorumEpochResponse:
         start = pos
         try:
             if version == 1:
-                error_code, topics_size = _read_hB(data, pos)
+                error_code, topics_size, topic_name_size = _read_hBB(data, pos)
+                if topics_size == 2:
+                    if topic_name_size < 128:
+                        (
+                            topic_name, partitions_size, partition_index, error_code_2, leader_id,
+                            leader_epoch, tags, tags_2, tags_3,
+                        ) = _read_string_BihiiBBB[topic_name_size](data, pos + 4)
+                        pos += topic_name_size + 21
+                    else:
+                        (
+                            topic_name, partitions_size, partition_index, error_code_2, leader_id,
+                            leader_epoch, tags, tags_2, tags_3,
+                        ), pos = long_string(data, pos + 4, topic_name_size, "BihiiBBB")
+                    if partitions_size == 2 and tags == 0 and tags_2 == 0:
+                        node_endpoints: list[NodeEndpoint]
+                        node_endpoints = []
+                        unknown: UnknownTags = ()
+                        if tags_3:
+                            if tags_3 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                node_endpoints_size = data[pos + 2]
+                                pos += 3
+                                node_endpoints = []
+                                if node_endpoints_size != 1:
+                                    if not 0 < node_endpoints_size < 128:
+                                        node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                                    while node_endpoints_size > 1:
+                                        node_endpoints_size -= 1
+                                        node_id, host_size = _read_iB(data, pos)
+                                        if host_size < 128:
+                                            host, port, tags_4 = _read_string_HB[host_size](data, pos + 5)
+                                            pos += host_size + 7
+                                        else:
+                                            (
+                                                host, port, tags_4,
+                                            ), pos = long_string(data, pos + 5, host_size, "HB")
+                                        unknown_2: UnknownTags = ()
+                                        if tags_4:
+                                            unknown_2, pos = read_unknown_tags(data, pos, tags_4)
+                                        node_endpoints.append(NodeEndpoint(
+                                            node_id, host.decode(), port, unknown_2,
+                                        ))
+                                tags_3 -= 1
+                            if tags_3:
+                                unknown, pos = read_unknown_tags(data, pos, tags_3, 1)
+                        message = BeginQuorumEpochResponse(
+                            error_code,
+                            [TopicData(
+                                topic_name.decode(),
+                                [PartitionData(partition_index, error_code_2, leader_id, leader_epoch)],
+                            )],
+                            node_endpoints, unknown,
+                        )
+                        if ends is not None:
+                            ends.append(pos)
+                        return message
+                pos = start
+                error_code_3, topics_size_2 = _read_hB(data, pos)
                 pos += 3
                 topics: list[TopicData]
                 topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        topic_name_size = data[pos]
-                        if topic_name_size < 128:
-                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
-                            pos += topic_name_size + 1
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        topic_name_size_2 = data[pos]
+                        if topic_name_size_2 < 128:
+                            topic_name_2, partitions_size_2 = _read_string_B[topic_name_size_2](data, pos + 1)
+                            pos += topic_name_size_2 + 1
                         else:
                             (
-                                topic_name, partitions_size,
-                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
+                                topic_name_2, partitions_size_2,
+                            ), pos = long_string(data, pos + 1, topic_name_size_2, "B")
                         partitions: list[PartitionData]
                         partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
-                                columns, partitions_size, pos = _read_rows_i_h_i_i(data, pos, partitions_size)
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            if partitions_size_2 > 4:
+                                columns, partitions_size_2, pos = _read_rows_i_h_i_i(
+                                    data, pos, partitions_size_2,
+                                )
                                 partitions = list(map(PartitionData, *columns))
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                partition_index, error_code_2, leader_id, leader_epoch, tags = _read_ihiiB(
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_index_2, error_code_4, leader_id_2, leader_epoch_2, tags_5 = _read_ihiiB(
                                     data, pos,
                                 )
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 15, tags)
+                                unknown_3: UnknownTags = ()
+                                if tags_5:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 15, tags_5)
                                     pos -= 15
                                 pos += 15
                                 partitions.append(PartitionData(
-                                    partition_index, error_code_2, leader_id, leader_epoch, unknown,
+                                    partition_index_2, error_code_4, leader_id_2, leader_epoch_2, unknown_3,
                                 ))
-                        tags_2 = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags_2:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
+                        tags_6 = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags_6:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(topic_name.decode(), partitions, unknown_2))
-                tags_3 = data[pos]
+                        topics.append(TopicData(topic_name_2.decode(), partitions, unknown_4))
+                tags_7 = data[pos]
                 pos += 1
-                node_endpoints: list[NodeEndpoint]
-                node_endpoints = []
-                unknown_3: UnknownTags = ()
-                if tags_3:
-                    if tags_3 > 127:
+                node_endpoints_2: list[NodeEndpoint]
+                node_endpoints_2 = []
+                unknown_5: UnknownTags = ()
+                if tags_7:
+                    if tags_7 > 127:
                         refuse()
                     if data[pos] == 0:
                         if data[pos + 1] > 127:
                             pos = skip_long_size(data, pos)
-                        node_endpoints_size = data[pos + 2]
+                        node_endpoints_size_2 = data[pos + 2]
                         pos += 3
-                        node_endpoints = []
-                        if node_endpoints_size != 1:
-                            if not 0 < node_endpoints_size < 128:
-                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
-                            while node_endpoints_size > 1:
-                                node_endpoints_size -= 1
-                                node_id, host_size = _read_iB(data, pos)
-                                if host_size < 128:
-                                    host, port, tags_4 = _read_string_HB[host_size](data, pos + 5)
-                                    pos += host_size + 7
+                        node_endpoints_2 = []
+                        if node_endpoints_size_2 != 1:
+                            if not 0 < node_endpoints_size_2 < 128:
+                                node_endpoints_size_2, pos = long_count(data, pos, node_endpoints_size_2)
+                            while node_endpoints_size_2 > 1:
+                                node_endpoints_size_2 -= 1
+                                node_id_2, host_size_2 = _read_iB(data, pos)
+                                if host_size_2 < 128:
+                                    host_2, port_2, tags_8 = _read_string_HB[host_size_2](data, pos + 5)
+                                    pos += host_size_2 + 7
                                 else:
-                                    (host, port, tags_4), pos = long_string(data, pos + 5, host_size, "HB")
-                                unknown_4: UnknownTags = ()
-                                if tags_4:
-                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
-                                node_endpoints.append(NodeEndpoint(node_id, host.decode(), port, unknown_4))
-                        tags_3 -= 1
-                    if tags_3:
-                        unknown_3, pos = read_unknown_tags(data, pos, tags_3, 1)
-                message = BeginQuorumEpochResponse(error_code, topics, node_endpoints, unknown_3)
+                                    (
+                                        host_2, port_2, tags_8,
+                                    ), pos = long_string(data, pos + 5, host_size_2, "HB")
+                                unknown_6: UnknownTags = ()
+                                if tags_8:
+                                    unknown_6, pos = read_unknown_tags(data, pos, tags_8)
+                                node_endpoints_2.append(NodeEndpoint(
+                                    node_id_2, host_2.decode(), port_2, unknown_6,
+                                ))
+                        tags_7 -= 1
+                    if tags_7:
+                        unknown_5, pos = read_unknown_tags(data, pos, tags_7, 1)
+                message = BeginQuorumEpochResponse(error_code_3, topics, node_endpoints_2, unknown_5)
                 if ends is not None:
                     ends.append(pos)
                 return message
             if version == 0:
-                error_code_3, topics_size_2 = _read_hi(data, pos)
+                error_code_5, topics_size_3 = _read_hi(data, pos)
                 pos += 6
                 topics_2: list[TopicData]
                 topics_2 = []
-                for _ in range(check_count(data, pos, topics_size_2)):
-                    topic_name_size_2, = _read_h(data, pos)
-                    if topic_name_size_2 >= 0:
-                        end = pos + 2 + topic_name_size_2
-                        topic_name_2 = data[pos + 2:end].decode()
+                for _ in range(check_count(data, pos, topics_size_3)):
+                    topic_name_size_3, = _read_h(data, pos)
+                    if topic_name_size_3 >= 0:
+                        end = pos + 2 + topic_name_size_3
+                        topic_name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    partitions_size_2, = _read_i(data, pos)
+                    partitions_size_3, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, partitions_size_2)):
-                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2 = _read_ihii(data, pos)
+                    for _ in range(check_count(data, pos, partitions_size_3)):
+                        partition_index_3, error_code_6, leader_id_3, leader_epoch_3 = _read_ihii(data, pos)
                         pos += 14
                         partitions_2.append(PartitionData(
-                            partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
+                            partition_index_3, error_code_6, leader_id_3, leader_epoch_3,
                         ))
-                    topics_2.append(TopicData(topic_name_2, partitions_2))
-                message = BeginQuorumEpochResponse(error_code_3, topics_2, [])
+                    topics_2.append(TopicData(topic_name_3, partitions_2))
+                message = BeginQuorumEpochResponse(error_code_5, topics_2, [])
                 if ends is not None:
                     ends.append(pos)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(BeginQuorumEpochResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return BeginQuorumEpochResponse.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if version == 1:
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        section = b"\0"
+                        if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                            known: list[tuple[int, bytes]] = []
+                            if self.node_endpoints is None or self.node_endpoints:
+                                node_endpoints_payload: list[bytes] = []
+                                node_endpoints = self.node_endpoints
+                                node_endpoints_size = len(node_endpoints) + 1
+                                node_endpoints_payload.append(
+                                    SIZES[node_endpoints_size]
+                                    if node_endpoints_size < 128
+                                    else uvarint(node_endpoints_size)
+                                )
+                                for item_3 in node_endpoints:
+                                    host_raw = item_3.host.encode()
+                                    host_size = len(host_raw) + 1
+                                    node_endpoints_payload += (
+                                        _write_iB(item_3.node_id, host_size)
+                                        if host_size < 128
+                                        else _write_i(item_3.node_id) + string_size(host_size),
+                                        host_raw, _write_H(item_3.port),
+                                        write_tags((), item_3.unknown_tagged_fields)
+                                        if item_3.unknown_tagged_fields
+                                        else b"\0",
+                                    )
+                                known.append((0, b"".join(node_endpoints_payload)))
+                            section = write_tags(known, self.unknown_tagged_fields)
+                        if not (item_2.unknown_tagged_fields or item.unknown_tagged_fields):
+                            return b"".join((
+                                _write_hBB(self.error_code, 2, topic_name_size)
+                                if topic_name_size < 128
+                                else _write_hB(self.error_code, 2) + string_size(topic_name_size),
+                                topic_name_raw,
+                                _write_Bihii(
+                                    2, item_2.partition_index, item_2.error_code, item_2.leader_id,
+                                    item_2.leader_epoch,
+                                ),
+                                b"\0\0", section,
+                            ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -272,21 +396,21 @@ class BeginQuorumEpochResponse(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_ihiiB(
+                            _write_ihii(
                                 item_2.partition_index, item_2.error_code, item_2.leader_id,
-                                item_2.leader_epoch, tags,
+                                item_2.leader_epoch,
                             ),
-                            section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section = b"\0"
                 if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
@@ -301,18 +425,18 @@ class BeginQuorumEpochResponse(Message, gc=False):
                         for item_3 in node_endpoints:
                             host_raw = item_3.host.encode()
                             host_size = len(host_raw) + 1
-                            tags_4, section_4 = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                             node_endpoints_payload += (
                                 _write_iB(item_3.node_id, host_size)
                                 if host_size < 128
                                 else _write_i(item_3.node_id) + string_size(host_size),
-                                host_raw, _write_HB(item_3.port, tags_4), section_4,
+                                host_raw, _write_H(item_3.port),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         known.append((0, b"".join(node_endpoints_payload)))
-                    tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    section = write_tags(known, self.unknown_tagged_fields)
+                out.append(section)
                 return
             if version == 0:
                 if self.node_endpoints is None or self.node_endpoints:

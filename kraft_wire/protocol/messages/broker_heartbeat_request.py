@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import read_compact_uuids, read_unknown_tags, refuse, skip_long_size
+from kraft_wire.protocol.fast_read import UUIDS, read_compact_uuids, read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_iqqttB = struct.Struct(">iqq??B").unpack_from
-_write_iqqttB = struct.Struct(">iqq??B").pack
+_write_iqqtt = struct.Struct(">iqq??").pack
 
 
 class BrokerHeartbeatRequest(Message, gc=False):
@@ -59,8 +59,8 @@ class BrokerHeartbeatRequest(Message, gc=False):
     """[]uuid, version 2, nullable, tag 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> BrokerHeartbeatRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> BrokerHeartbeatRequest:
         try:
             if 0 <= version <= 2:
                 broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(
@@ -82,6 +82,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         pos += 3
                         if offline_log_dirs_size == 1:
                             offline_log_dirs = ()
+                        elif offline_log_dirs_size == 2:
+                            offline_log_dirs = UUIDS[data[pos:pos + 16]],
+                            pos += 16
                         else:
                             offline_log_dirs, pos = read_compact_uuids(data, pos, offline_log_dirs_size)
                         tags -= 1
@@ -95,6 +98,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         else:
                             if cordoned_log_dirs_size == 1:
                                 cordoned_log_dirs = ()
+                            elif cordoned_log_dirs_size == 2:
+                                cordoned_log_dirs = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
                         tags -= 1
@@ -106,10 +112,10 @@ class BrokerHeartbeatRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(BrokerHeartbeatRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
         start = pos
         try:
             if 0 <= version <= 2:
@@ -132,6 +138,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         pos += 3
                         if offline_log_dirs_size == 1:
                             offline_log_dirs = ()
+                        elif offline_log_dirs_size == 2:
+                            offline_log_dirs = UUIDS[data[pos:pos + 16]],
+                            pos += 16
                         else:
                             offline_log_dirs, pos = read_compact_uuids(data, pos, offline_log_dirs_size)
                         tags -= 1
@@ -145,6 +154,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         else:
                             if cordoned_log_dirs_size == 1:
                                 cordoned_log_dirs = ()
+                            elif cordoned_log_dirs_size == 2:
+                                cordoned_log_dirs = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
                         tags -= 1
@@ -156,7 +168,7 @@ class BrokerHeartbeatRequest(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(BrokerHeartbeatRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -166,7 +178,7 @@ class BrokerHeartbeatRequest(Message, gc=False):
                     refuse()
                 if version < 2 and (self.cordoned_log_dirs is not None):
                     refuse()
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs)
@@ -177,11 +189,11 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         known.append((0, write_compact_uuids(self.offline_log_dirs)))
                     if version >= 2 and (self.cordoned_log_dirs is not None):
                         known.append((1, write_compact_uuids(self.cordoned_log_dirs)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((
-                    _write_iqqttB(
+                    _write_iqqtt(
                         self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence,
-                        self.want_shut_down, tags,
+                        self.want_shut_down,
                     ),
                     section,
                 ))

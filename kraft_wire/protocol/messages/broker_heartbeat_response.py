@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_ihtttB = struct.Struct(">ih???B").unpack_from
-_write_ihtttB = struct.Struct(">ih???B").pack
+_write_ihttt = struct.Struct(">ih???").pack
 
 
 class BrokerHeartbeatResponse(Message, gc=False):
@@ -46,8 +46,8 @@ class BrokerHeartbeatResponse(Message, gc=False):
     """bool, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> BrokerHeartbeatResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> BrokerHeartbeatResponse:
         try:
             if 0 <= version <= 2:
                 throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(
@@ -61,10 +61,10 @@ class BrokerHeartbeatResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(BrokerHeartbeatResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerHeartbeatResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BrokerHeartbeatResponse, int]:
         start = pos
         try:
             if 0 <= version <= 2:
@@ -80,21 +80,18 @@ class BrokerHeartbeatResponse(Message, gc=False):
                 ), pos + 10
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(BrokerHeartbeatResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if 0 <= version <= 2:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihtttB(
+                    _write_ihttt(
                         self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced,
-                        self.should_shut_down, tags,
+                        self.should_shut_down,
                     ),
-                    section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import read_compact_uuids, read_unknown_tags, refuse, skip_long_size
+from kraft_wire.protocol.fast_read import UUIDS, read_compact_uuids, read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,7 @@ from kraft_wire.protocol.uuid import Uuid
 _read_b = struct.Struct(">b").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_b = struct.Struct(">b").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 
 
 class BrokerRegistrationChangeRecord(Message, gc=False):
@@ -58,8 +58,8 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
     """[]uuid, version 3, nullable, tag 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> BrokerRegistrationChangeRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> BrokerRegistrationChangeRecord:
         try:
             if 0 <= version <= 3:
                 broker_id, broker_epoch, tags = _read_iqB(data, 0)
@@ -95,6 +95,9 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                         pos += 3
                         if log_dirs_size == 1:
                             log_dirs = ()
+                        elif log_dirs_size == 2:
+                            log_dirs = UUIDS[data[pos:pos + 16]],
+                            pos += 16
                         else:
                             log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
                         tags -= 1
@@ -108,6 +111,9 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                         else:
                             if cordoned_log_dirs_size == 1:
                                 cordoned_log_dirs = ()
+                            elif cordoned_log_dirs_size == 2:
+                                cordoned_log_dirs = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
                         tags -= 1
@@ -119,10 +125,10 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(BrokerRegistrationChangeRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
         start = pos
         try:
             if 0 <= version <= 3:
@@ -159,6 +165,9 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                         pos += 3
                         if log_dirs_size == 1:
                             log_dirs = ()
+                        elif log_dirs_size == 2:
+                            log_dirs = UUIDS[data[pos:pos + 16]],
+                            pos += 16
                         else:
                             log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
                         tags -= 1
@@ -172,6 +181,9 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                         else:
                             if cordoned_log_dirs_size == 1:
                                 cordoned_log_dirs = ()
+                            elif cordoned_log_dirs_size == 2:
+                                cordoned_log_dirs = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
                         tags -= 1
@@ -183,7 +195,7 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(BrokerRegistrationChangeRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -195,7 +207,7 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                     refuse()
                 if version < 3 and (self.cordoned_log_dirs is not None):
                     refuse()
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.fenced != 0
@@ -212,8 +224,8 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                         known.append((2, write_compact_uuids(self.log_dirs)))
                     if version >= 3 and (self.cordoned_log_dirs is not None):
                         known.append((3, write_compact_uuids(self.cordoned_log_dirs)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_iqB(self.broker_id, self.broker_epoch, tags), section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_iq(self.broker_id, self.broker_epoch), section))
         except ENCODE_FAULTS:
             pass
         out = []

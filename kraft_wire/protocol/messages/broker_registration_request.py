@@ -23,11 +23,11 @@ _read_qB = struct.Struct(">qB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_t = struct.Struct(">?").pack
-_write_HhB = struct.Struct(">HhB").pack
-_write_hhB = struct.Struct(">hhB").pack
+_write_Hh = struct.Struct(">Hh").pack
+_write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_qB = struct.Struct(">qB").pack
+_write_q = struct.Struct(">q").pack
 _read_nullable_string = nullable_string_readers("")
 _read_string_16sB = string_readers("16sB")
 _read_nullable_string_tB = nullable_string_readers("?B")
@@ -120,9 +120,9 @@ class BrokerRegistrationRequest(Message, gc=False):
     """int64, versions 3 to 4, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> BrokerRegistrationRequest:
         start = pos
         try:
@@ -201,6 +201,9 @@ class BrokerRegistrationRequest(Message, gc=False):
                 log_dirs: tuple[Uuid, ...]
                 if log_dirs_size == 1:
                     log_dirs = ()
+                elif log_dirs_size == 2:
+                    log_dirs = UUIDS[data[pos:pos + 16]],
+                    pos += 16
                 else:
                     log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
                 previous_broker_epoch, tags_3 = _read_qB(data, pos)
@@ -298,6 +301,9 @@ class BrokerRegistrationRequest(Message, gc=False):
                     pos += 1
                     if log_dirs_size_2 == 1:
                         log_dirs_2 = ()
+                    elif log_dirs_size_2 == 2:
+                        log_dirs_2 = UUIDS[data[pos:pos + 16]],
+                        pos += 16
                     else:
                         log_dirs_2, pos = read_compact_uuids(data, pos, log_dirs_size_2)
                 else:
@@ -317,15 +323,15 @@ class BrokerRegistrationRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(BrokerRegistrationRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return BrokerRegistrationRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -349,13 +355,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HhB(item.port, item.security_protocol, tags), section,
+                        _write_Hh(item.port, item.security_protocol),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 features = self.features
                 features_size = len(features) + 1
@@ -363,26 +367,23 @@ class BrokerRegistrationRequest(Message, gc=False):
                 for item_2 in features:
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
-                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
-                        section_2,
+                        _write_hh(item_2.min_supported_version, item_2.max_supported_version),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.rack is not None:
                     rack_raw = self.rack.encode()
                     rack_size = len(rack_raw) + 1
                 else:
                     rack_raw, rack_size = b"", 0
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
                     _write_t(self.is_migrating_zk_broker), write_compact_uuids(self.log_dirs),
-                    _write_qB(self.previous_broker_epoch, tags_3), section_3,
+                    _write_q(self.previous_broker_epoch),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 0 <= version <= 2:
@@ -406,13 +407,13 @@ class BrokerRegistrationRequest(Message, gc=False):
                     name_size_3 = len(name_raw_3) + 1
                     host_raw_2 = item_3.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    tags_4, section_4 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
-                        _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4,
+                        _write_Hh(item_3.port, item_3.security_protocol),
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
                 features_2 = self.features
                 features_size_2 = len(features_2) + 1
@@ -420,13 +421,12 @@ class BrokerRegistrationRequest(Message, gc=False):
                 for item_4 in features_2:
                     name_raw_4 = item_4.name.encode()
                     name_size_4 = len(name_raw_4) + 1
-                    tags_5, section_5 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
-                        _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5),
-                        section_5,
+                        _write_hh(item_4.min_supported_version, item_4.max_supported_version),
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.rack is not None:
                     rack_raw_2 = self.rack.encode()
@@ -439,10 +439,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                 )
                 if version >= 2:
                     out.append(write_compact_uuids(self.log_dirs))
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_ihqB = struct.Struct(">ihqB").unpack_from
-_write_ihqB = struct.Struct(">ihqB").pack
+_write_ihq = struct.Struct(">ihq").pack
 
 
 class BrokerRegistrationResponse(Message, gc=False):
@@ -40,8 +40,8 @@ class BrokerRegistrationResponse(Message, gc=False):
     """int64, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> BrokerRegistrationResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> BrokerRegistrationResponse:
         try:
             if 0 <= version <= 4:
                 throttle_time_ms, error_code, broker_epoch, tags = _read_ihqB(data, 0)
@@ -51,10 +51,10 @@ class BrokerRegistrationResponse(Message, gc=False):
                 return BrokerRegistrationResponse(throttle_time_ms, error_code, broker_epoch, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(BrokerRegistrationResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationResponse, int]:
         start = pos
         try:
             if 0 <= version <= 4:
@@ -68,17 +68,15 @@ class BrokerRegistrationResponse(Message, gc=False):
                 ), pos + 15
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(BrokerRegistrationResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if 0 <= version <= 4:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihqB(self.throttle_time_ms, self.error_code, self.broker_epoch, tags), section,
+                    _write_ihq(self.throttle_time_ms, self.error_code, self.broker_epoch),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

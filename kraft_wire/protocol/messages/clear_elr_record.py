@@ -32,8 +32,8 @@ class ClearElrRecord(Message, gc=False):
     """string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ClearElrRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ClearElrRecord:
         try:
             if version == 0:
                 topic_name_size = data[0]
@@ -48,10 +48,10 @@ class ClearElrRecord(Message, gc=False):
                 return ClearElrRecord(topic_name.decode(), unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ClearElrRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ClearElrRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ClearElrRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -67,7 +67,7 @@ class ClearElrRecord(Message, gc=False):
                 return ClearElrRecord(topic_name.decode(), unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ClearElrRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -75,12 +75,10 @@ class ClearElrRecord(Message, gc=False):
             if version == 0:
                 topic_name_raw = self.topic_name.encode()
                 topic_name_size = len(topic_name_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
-                    topic_name_raw, SIZES[tags], section,
+                    topic_name_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

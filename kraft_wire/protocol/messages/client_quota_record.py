@@ -16,7 +16,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_write_dtB = struct.Struct(">d?B").pack
+_write_dt = struct.Struct(">d?").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
 _read_string_dtB = string_readers("d?B")
@@ -64,10 +64,8 @@ class ClientQuotaRecord(Message, gc=False):
     """bool, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ClientQuotaRecord:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ClientQuotaRecord:
         start = pos
         try:
             if version == 0:
@@ -114,15 +112,15 @@ class ClientQuotaRecord(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ClientQuotaRecord, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ClientQuotaRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ClientQuotaRecord, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ClientQuotaRecord.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -139,23 +137,19 @@ class ClientQuotaRecord(Message, gc=False):
                         entity_name_size = len(entity_name_raw) + 1
                     else:
                         entity_name_raw, entity_name_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size),
                         entity_type_raw,
                         SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size),
-                        entity_name_raw, SIZES[tags], section,
+                        entity_name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 key_raw = self.key.encode()
                 key_size = len(key_raw) + 1
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (
                     SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
-                    _write_dtB(self.value, self.remove, tags_2), section_2,
+                    _write_dt(self.value, self.remove),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -48,8 +48,8 @@ class ConfigRecord(Message, gc=False):
     """string, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConfigRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConfigRecord:
         try:
             if version == 0:
                 resource_type, resource_name_size = _read_bB(data, 0)
@@ -77,10 +77,10 @@ class ConfigRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConfigRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConfigRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConfigRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -109,7 +109,7 @@ class ConfigRecord(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConfigRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -124,16 +124,13 @@ class ConfigRecord(Message, gc=False):
                     value_size = len(value_raw) + 1
                 else:
                     value_raw, value_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_bB(self.resource_type, resource_name_size)
                     if resource_name_size < 128
                     else _write_b(self.resource_type) + string_size(resource_name_size),
                     resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size),
                     name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                    SIZES[tags], section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -34,8 +34,8 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message, gc=False):
     member_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupCurrentMemberAssignmentKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupCurrentMemberAssignmentKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -56,11 +56,11 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message, gc=False):
                     return ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupCurrentMemberAssignmentKey, data, version, 0)[0]
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[ConsumerGroupCurrentMemberAssignmentKey, int]:
         start = pos
         try:
@@ -83,7 +83,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message, gc=False):
                     return ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupCurrentMemberAssignmentKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -85,9 +85,9 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
     """[]TopicPartitions, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ConsumerGroupCurrentMemberAssignmentValue:
         start = pos
         try:
@@ -226,17 +226,19 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(
+            ConsumerGroupCurrentMemberAssignmentValue, data, version, start,
+        )
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ConsumerGroupCurrentMemberAssignmentValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -256,7 +258,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 for item in assigned_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
+                    section = b"\0"
                     if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
                         known: list[tuple[int, bytes]] = []
                         if item.assignment_epochs is None or item.assignment_epochs:
@@ -273,13 +275,13 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size < SHORT
                                 else write_long_array(assignment_epochs, "i"),
                             ))
-                        tags, section = write_tags(known, item.unknown_tagged_fields)
+                        section = write_tags(known, item.unknown_tagged_fields)
                     out += (
                         _write_16s(item.topic_id),
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        section,
                     )
                 partitions_pending_revocation = self.partitions_pending_revocation
                 partitions_pending_revocation_size = len(partitions_pending_revocation) + 1
@@ -291,7 +293,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 for item_2 in partitions_pending_revocation:
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_2, section_2 = 0, b""
+                    section_2 = b"\0"
                     if (
                         item_2.unknown_tagged_fields
                         or item_2.assignment_epochs is None
@@ -312,18 +314,19 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_2 < SHORT
                                 else write_long_array(assignment_epochs_2, "i"),
                             ))
-                        tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
+                        section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
                     out += (
                         _write_16s(item_2.topic_id),
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_2], section_2,
+                        section_2,
                     )
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

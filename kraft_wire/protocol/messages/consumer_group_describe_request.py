@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_tB = struct.Struct(">?B").unpack_from
-_write_tB = struct.Struct(">?B").pack
+_write_t = struct.Struct(">?").pack
 
 
 class ConsumerGroupDescribeRequest(Message, gc=False):
@@ -39,8 +39,8 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupDescribeRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupDescribeRequest:
         try:
             if 0 <= version <= 1:
                 group_ids_size = data[0]
@@ -58,10 +58,10 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
                 return ConsumerGroupDescribeRequest(group_ids, include_authorized_operations, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupDescribeRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupDescribeRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupDescribeRequest, int]:
         start = pos
         try:
             if 0 <= version <= 1:
@@ -82,18 +82,15 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
                 ), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupDescribeRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if 0 <= version <= 1:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(self.group_ids),
-                    _write_tB(self.include_authorized_operations, tags), section,
+                    write_compact_strings(self.group_ids), _write_t(self.include_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -28,7 +28,7 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -183,9 +183,9 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
     """[]DescribedGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ConsumerGroupDescribeResponse:
         start = pos
         try:
@@ -339,7 +339,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if tags_2:
                                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
-                                assignment = Assignment(topic_partitions, unknown_2)
                                 topic_partitions_size_2 = data[pos + 1]
                                 pos += 2
                                 topic_partitions_2: list[TopicPartitions]
@@ -383,7 +382,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if tags_4:
                                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                                     pos -= 1
-                                target_assignment = Assignment(topic_partitions_2, unknown_4)
                                 member_type, tags_5 = _read_bB(data, pos + 1)
                                 unknown_5: UnknownTags = ()
                                 if tags_5:
@@ -395,7 +393,8 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                     rack_id.decode() if rack_id_size else None, member_epoch,
                                     client_id.decode(), client_host.decode(), subscribed_topic_names,
                                     subscribed_topic_regex.decode() if subscribed_topic_regex_size else None,
-                                    assignment, target_assignment, member_type, unknown_5,
+                                    Assignment(topic_partitions, unknown_2),
+                                    Assignment(topic_partitions_2, unknown_4), member_type, unknown_5,
                                 ))
                         authorized_operations, tags_6 = _read_iB(data, pos)
                         unknown_6: UnknownTags = ()
@@ -571,7 +570,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if tags_9:
                                     unknown_9, pos = read_unknown_tags(data, pos + 1, tags_9)
                                     pos -= 1
-                                assignment_2 = Assignment(topic_partitions_3, unknown_9)
                                 topic_partitions_size_4 = data[pos + 1]
                                 pos += 2
                                 topic_partitions_4: list[TopicPartitions]
@@ -616,7 +614,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if tags_11:
                                     unknown_11, pos = read_unknown_tags(data, pos + 1, tags_11)
                                     pos -= 1
-                                target_assignment_2 = Assignment(topic_partitions_4, unknown_11)
                                 tags_12 = data[pos + 1]
                                 unknown_12: UnknownTags = ()
                                 if tags_12:
@@ -631,7 +628,8 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                     subscribed_topic_regex_2.decode()
                                     if subscribed_topic_regex_size_2
                                     else None,
-                                    assignment_2, target_assignment_2, -1, unknown_12,
+                                    Assignment(topic_partitions_3, unknown_9),
+                                    Assignment(topic_partitions_4, unknown_11), -1, unknown_12,
                                 ))
                         authorized_operations_2, tags_13 = _read_iB(data, pos)
                         unknown_13: UnknownTags = ()
@@ -655,15 +653,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ConsumerGroupDescribeResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ConsumerGroupDescribeResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -762,9 +760,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             topic_name_size = len(topic_name_raw) + 1
                             partitions = item_3.partitions
                             partitions_size = len(partitions) + 1
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_16sB(item_3.topic_id, topic_name_size)
                                 if topic_name_size < 128
@@ -773,16 +768,17 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size](partitions_size, *partitions)
                                 if partitions_size < SHORT
                                 else write_long_array(partitions, "i"),
-                                SIZES[tags], section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if assignment.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
                         target_assignment = item_2.target_assignment
                         topic_partitions_2 = target_assignment.topic_partitions
                         topic_partitions_size_2 = len(topic_partitions_2) + 1
                         out += (
-                            SIZES[tags_2], section_2,
+                            write_tags((), assignment.unknown_tagged_fields)
+                            if assignment.unknown_tagged_fields
+                            else b"\0",
                             SIZES[topic_partitions_size_2]
                             if topic_partitions_size_2 < 128
                             else uvarint(topic_partitions_size_2),
@@ -792,9 +788,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             topic_name_size_2 = len(topic_name_raw_2) + 1
                             partitions_2 = item_4.partitions
                             partitions_size_2 = len(partitions_2) + 1
-                            tags_3, section_3 = 0, b""
-                            if item_4.unknown_tagged_fields:
-                                tags_3, section_3 = write_tags((), item_4.unknown_tagged_fields)
                             out += (
                                 _write_16sB(item_4.topic_id, topic_name_size_2)
                                 if topic_name_size_2 < 128
@@ -803,23 +796,28 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                                 if partitions_size_2 < SHORT
                                 else write_long_array(partitions_2, "i"),
-                                SIZES[tags_3], section_3,
+                                write_tags((), item_4.unknown_tagged_fields)
+                                if item_4.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_4, section_4 = 0, b""
-                        if target_assignment.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), target_assignment.unknown_tagged_fields)
-                        tags_5, section_5 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_4], section_4, _write_bB(item_2.member_type, tags_5), section_5)
-                    tags_6, section_6 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.authorized_operations, tags_6), section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                        out += (
+                            write_tags((), target_assignment.unknown_tagged_fields)
+                            if target_assignment.unknown_tagged_fields
+                            else b"\0",
+                            _write_b(item_2.member_type),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out += (
+                        _write_i(item.authorized_operations),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 groups_2 = self.groups
@@ -919,9 +917,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             topic_name_size_3 = len(topic_name_raw_3) + 1
                             partitions_3 = item_7.partitions
                             partitions_size_3 = len(partitions_3) + 1
-                            tags_8, section_8 = 0, b""
-                            if item_7.unknown_tagged_fields:
-                                tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
                             out += (
                                 _write_16sB(item_7.topic_id, topic_name_size_3)
                                 if topic_name_size_3 < 128
@@ -930,16 +925,17 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
                                 if partitions_size_3 < SHORT
                                 else write_long_array(partitions_3, "i"),
-                                SIZES[tags_8], section_8,
+                                write_tags((), item_7.unknown_tagged_fields)
+                                if item_7.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_9, section_9 = 0, b""
-                        if assignment_2.unknown_tagged_fields:
-                            tags_9, section_9 = write_tags((), assignment_2.unknown_tagged_fields)
                         target_assignment_2 = item_6.target_assignment
                         topic_partitions_4 = target_assignment_2.topic_partitions
                         topic_partitions_size_4 = len(topic_partitions_4) + 1
                         out += (
-                            SIZES[tags_9], section_9,
+                            write_tags((), assignment_2.unknown_tagged_fields)
+                            if assignment_2.unknown_tagged_fields
+                            else b"\0",
                             SIZES[topic_partitions_size_4]
                             if topic_partitions_size_4 < 128
                             else uvarint(topic_partitions_size_4),
@@ -949,9 +945,6 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             topic_name_size_4 = len(topic_name_raw_4) + 1
                             partitions_4 = item_8.partitions
                             partitions_size_4 = len(partitions_4) + 1
-                            tags_10, section_10 = 0, b""
-                            if item_8.unknown_tagged_fields:
-                                tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
                             out += (
                                 _write_16sB(item_8.topic_id, topic_name_size_4)
                                 if topic_name_size_4 < 128
@@ -960,23 +953,29 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
                                 if partitions_size_4 < SHORT
                                 else write_long_array(partitions_4, "i"),
-                                SIZES[tags_10], section_10,
+                                write_tags((), item_8.unknown_tagged_fields)
+                                if item_8.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_11, section_11 = 0, b""
-                        if target_assignment_2.unknown_tagged_fields:
-                            tags_11, section_11 = write_tags((), target_assignment_2.unknown_tagged_fields)
-                        tags_12, section_12 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_12, section_12 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (SIZES[tags_11], section_11, SIZES[tags_12], section_12)
-                    tags_13, section_13 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_13, section_13 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (_write_iB(item_5.authorized_operations, tags_13), section_13)
-                tags_14, section_14 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_14, section_14 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_14], section_14)
+                        out += (
+                            write_tags((), target_assignment_2.unknown_tagged_fields)
+                            if target_assignment_2.unknown_tagged_fields
+                            else b"\0",
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out += (
+                        _write_i(item_5.authorized_operations),
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

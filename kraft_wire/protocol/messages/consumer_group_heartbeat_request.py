@@ -103,9 +103,9 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
     """[]TopicPartitions, versions 0 to 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ConsumerGroupHeartbeatRequest:
         start = pos
         try:
@@ -321,15 +321,15 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ConsumerGroupHeartbeatRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ConsumerGroupHeartbeatRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -391,20 +391,18 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 for item in topic_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_16s(item.topic_id),
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if self.subscribed_topic_regex is not None:
@@ -458,20 +456,20 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 for item_2 in topic_partitions_2:
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         _write_16s(item_2.topic_id),
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_3], section_3,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

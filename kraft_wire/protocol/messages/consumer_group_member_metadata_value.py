@@ -113,9 +113,9 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
     """ClassicMemberMetadata, version 0, nullable, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ConsumerGroupMemberMetadataValue:
         start = pos
         try:
@@ -247,15 +247,15 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ConsumerGroupMemberMetadataValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ConsumerGroupMemberMetadataValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -285,7 +285,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     server_assignor_size = len(server_assignor_raw) + 1
                 else:
                     server_assignor_raw, server_assignor_size = b"", 0
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata
@@ -313,22 +313,21 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                 name_size = len(name_raw) + 1
                                 metadata_raw = item.metadata
                                 metadata_size = len(metadata_raw) + 1
-                                tags_2, section_2 = 0, b""
-                                if item.unknown_tagged_fields:
-                                    tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                                 classic_member_metadata_payload += (
                                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                                     SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size),
-                                    metadata_raw, SIZES[tags_2], section_2,
+                                    metadata_raw,
+                                    write_tags((), item.unknown_tagged_fields)
+                                    if item.unknown_tagged_fields
+                                    else b"\0",
                                 )
-                            tags_3, section_3 = 0, b""
-                            if classic_member_metadata.unknown_tagged_fields:
-                                tags_3, section_3 = write_tags(
-                                    (), classic_member_metadata.unknown_tagged_fields,
-                                )
-                            classic_member_metadata_payload += (SIZES[tags_3], section_3)
+                            classic_member_metadata_payload.append(
+                                write_tags((), classic_member_metadata.unknown_tagged_fields)
+                                if classic_member_metadata.unknown_tagged_fields
+                                else b"\0"
+                            )
                         known.append((0, b"".join(classic_member_metadata_payload)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 out += (
                     SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size),
                     instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
@@ -344,7 +343,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     _write_iB(self.rebalance_timeout_ms, server_assignor_size)
                     if server_assignor_size < 128
                     else _write_i(self.rebalance_timeout_ms) + string_size(server_assignor_size),
-                    server_assignor_raw, SIZES[tags], section,
+                    server_assignor_raw, section,
                 )
                 return
         except ENCODE_FAULTS:

@@ -15,7 +15,7 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
 
 
@@ -39,8 +39,8 @@ class ConsumerGroupMetadataValue(Message, gc=False):
     """int64, version 0, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupMetadataValue:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupMetadataValue:
         try:
             if version == 0:
                 epoch, tags = _read_iB(data, 0)
@@ -62,10 +62,10 @@ class ConsumerGroupMetadataValue(Message, gc=False):
                 return ConsumerGroupMetadataValue(epoch, metadata_hash, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupMetadataValue, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMetadataValue, int]:
         start = pos
         try:
             if version == 0:
@@ -88,19 +88,19 @@ class ConsumerGroupMetadataValue(Message, gc=False):
                 return ConsumerGroupMetadataValue(epoch, metadata_hash, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupMetadataValue, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.metadata_hash != 0:
                     known: list[tuple[int, bytes]] = []
                     if self.metadata_hash != 0:
                         known.append((0, _write_q(self.metadata_hash)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_iB(self.epoch, tags), section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_i(self.epoch), section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -34,8 +34,8 @@ class ConsumerGroupRegularExpressionKey(Message, gc=False):
     regular_expression: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupRegularExpressionKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupRegularExpressionKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -56,12 +56,10 @@ class ConsumerGroupRegularExpressionKey(Message, gc=False):
                     return ConsumerGroupRegularExpressionKey(group_id, regular_expression)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupRegularExpressionKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ConsumerGroupRegularExpressionKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:
         start = pos
         try:
             if version == 0:
@@ -83,7 +81,7 @@ class ConsumerGroupRegularExpressionKey(Message, gc=False):
                     return ConsumerGroupRegularExpressionKey(group_id, regular_expression), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupRegularExpressionKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

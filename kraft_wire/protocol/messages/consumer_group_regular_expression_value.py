@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_qqB = struct.Struct(">qqB").unpack_from
-_write_qqB = struct.Struct(">qqB").pack
+_write_qq = struct.Struct(">qq").pack
 
 
 class ConsumerGroupRegularExpressionValue(Message, gc=False):
@@ -40,8 +40,8 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
     """int64, in milliseconds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupRegularExpressionValue:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupRegularExpressionValue:
         try:
             if version == 0:
                 topics_size = data[0]
@@ -59,12 +59,10 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
                 return ConsumerGroupRegularExpressionValue(topics, version_2, timestamp, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupRegularExpressionValue, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ConsumerGroupRegularExpressionValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
         start = pos
         try:
             if version == 0:
@@ -83,18 +81,15 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
                 return ConsumerGroupRegularExpressionValue(topics, version_2, timestamp, unknown), pos + 17
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupRegularExpressionValue, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(self.topics), _write_qqB(self.version, self.timestamp, tags),
-                    section,
+                    write_compact_strings(self.topics), _write_qq(self.version, self.timestamp),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -31,8 +31,8 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message, gc=False):
     group_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupTargetAssignmentMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupTargetAssignmentMetadataKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -46,11 +46,11 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message, gc=False):
                     return ConsumerGroupTargetAssignmentMetadataKey(group_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupTargetAssignmentMetadataKey, data, version, 0)[0]
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[ConsumerGroupTargetAssignmentMetadataKey, int]:
         start = pos
         try:
@@ -66,7 +66,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message, gc=False):
                     return ConsumerGroupTargetAssignmentMetadataKey(group_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupTargetAssignmentMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

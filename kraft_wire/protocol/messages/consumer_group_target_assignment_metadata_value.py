@@ -15,7 +15,7 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
 
 
@@ -42,8 +42,8 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message, gc=False):
     """int64, in milliseconds, version 0, tag 0, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ConsumerGroupTargetAssignmentMetadataValue:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ConsumerGroupTargetAssignmentMetadataValue:
         try:
             if version == 0:
                 assignment_epoch, tags = _read_iB(data, 0)
@@ -67,11 +67,11 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ConsumerGroupTargetAssignmentMetadataValue, data, version, 0)[0]
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
         start = pos
         try:
@@ -97,19 +97,19 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ConsumerGroupTargetAssignmentMetadataValue, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.assignment_timestamp != 0:
                     known: list[tuple[int, bytes]] = []
                     if self.assignment_timestamp != 0:
                         known.append((0, _write_q(self.assignment_timestamp)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_iB(self.assignment_epoch, tags), section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_i(self.assignment_epoch), section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -65,9 +65,9 @@ class ConsumerProtocolSubscription(Message, gc=False):
     rack_id: str | None = None
     """string, version 3, nullable, ignored where absent."""
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ConsumerProtocolSubscription:
         start = pos
         try:
@@ -173,15 +173,15 @@ class ConsumerProtocolSubscription(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ConsumerProtocolSubscription, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ConsumerProtocolSubscription.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

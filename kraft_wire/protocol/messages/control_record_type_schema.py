@@ -30,18 +30,18 @@ class ControlRecordTypeSchema(Message, gc=False):
     type: int = 0
     """int16, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ControlRecordTypeSchema:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ControlRecordTypeSchema:
         try:
             if version == 0:
                 type, = _read_h(data, 0)
                 return ControlRecordTypeSchema(type)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ControlRecordTypeSchema, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ControlRecordTypeSchema, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ControlRecordTypeSchema, int]:
         start = pos
         try:
             if version == 0:
@@ -49,7 +49,7 @@ class ControlRecordTypeSchema(Message, gc=False):
                 return ControlRecordTypeSchema(type), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ControlRecordTypeSchema, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -16,8 +16,8 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_i16stB = struct.Struct(">i16s?B").unpack_from
-_write_HhB = struct.Struct(">HhB").pack
-_write_hhB = struct.Struct(">hhB").pack
+_write_Hh = struct.Struct(">Hh").pack
+_write_hh = struct.Struct(">hh").pack
 _write_i16st = struct.Struct(">i16s?").pack
 _write_i16stB = struct.Struct(">i16s?B").pack
 _read_string_B = string_readers("B")
@@ -95,9 +95,9 @@ class ControllerRegistrationRequest(Message, gc=False):
     """[]Feature, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ControllerRegistrationRequest:
         start = pos
         try:
@@ -168,15 +168,15 @@ class ControllerRegistrationRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ControllerRegistrationRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ControllerRegistrationRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ControllerRegistrationRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ControllerRegistrationRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -198,13 +198,11 @@ class ControllerRegistrationRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HhB(item.port, item.security_protocol, tags), section,
+                        _write_Hh(item.port, item.security_protocol),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 features = self.features
                 features_size = len(features) + 1
@@ -212,18 +210,18 @@ class ControllerRegistrationRequest(Message, gc=False):
                 for item_2 in features:
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
-                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
-                        section_2,
+                        _write_hh(item_2.min_supported_version, item_2.max_supported_version),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

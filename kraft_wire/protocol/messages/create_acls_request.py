@@ -24,7 +24,6 @@ _read_i = struct.Struct(">i").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
-_write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
@@ -81,10 +80,8 @@ class CreateAclsRequest(Message, gc=False):
     """[]AclCreation, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> CreateAclsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> CreateAclsRequest:
         start = pos
         try:
             if 2 <= version <= 3:
@@ -174,15 +171,15 @@ class CreateAclsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(CreateAclsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateAclsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[CreateAclsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return CreateAclsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -198,9 +195,6 @@ class CreateAclsRequest(Message, gc=False):
                     principal_size = len(principal_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_bB(item.resource_type, resource_name_size)
                         if resource_name_size < 128
@@ -210,12 +204,14 @@ class CreateAclsRequest(Message, gc=False):
                         if principal_size < 128
                         else _write_b(item.resource_pattern_type) + string_size(principal_size),
                         principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size),
-                        host_raw, _write_bbB(item.operation, item.permission_type, tags), section,
+                        host_raw, _write_bb(item.operation, item.permission_type),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 creations_2 = self.creations

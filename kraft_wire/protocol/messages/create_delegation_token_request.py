@@ -23,7 +23,6 @@ _read_qB = struct.Struct(">qB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
-_write_qB = struct.Struct(">qB").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
 
@@ -76,9 +75,9 @@ class CreateDelegationTokenRequest(Message, gc=False):
     """int64, in milliseconds, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> CreateDelegationTokenRequest:
         start = pos
         try:
@@ -213,15 +212,15 @@ class CreateDelegationTokenRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(CreateDelegationTokenRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return CreateDelegationTokenRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -255,9 +254,6 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     principal_type_size = len(principal_type_raw) + 1
                     principal_name_raw = item.principal_name.encode()
                     principal_name_size = len(principal_name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[principal_type_size]
                         if principal_type_size < 128
@@ -266,12 +262,13 @@ class CreateDelegationTokenRequest(Message, gc=False):
                         SIZES[principal_name_size]
                         if principal_name_size < 128
                         else string_size(principal_name_size),
-                        principal_name_raw, SIZES[tags], section,
+                        principal_name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_qB(self.max_lifetime_ms, tags_2), section_2)
+                out += (
+                    _write_q(self.max_lifetime_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 2:
                 if self.owner_principal_type != '':
@@ -286,9 +283,6 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     principal_type_size_2 = len(principal_type_raw_2) + 1
                     principal_name_raw_2 = item_2.principal_name.encode()
                     principal_name_size_2 = len(principal_name_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[principal_type_size_2]
                         if principal_type_size_2 < 128
@@ -297,12 +291,15 @@ class CreateDelegationTokenRequest(Message, gc=False):
                         SIZES[principal_name_size_2]
                         if principal_name_size_2 < 128
                         else string_size(principal_name_size_2),
-                        principal_name_raw_2, SIZES[tags_3], section_3,
+                        principal_name_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_qB(self.max_lifetime_ms, tags_4), section_4)
+                out += (
+                    _write_q(self.max_lifetime_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 1:
                 if self.owner_principal_type != '':

@@ -24,7 +24,6 @@ _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _write_qqq = struct.Struct(">qqq").pack
 _write_qqqB = struct.Struct(">qqqB").pack
 _write_qqqh = struct.Struct(">qqqh").pack
@@ -85,8 +84,8 @@ class CreateDelegationTokenResponse(Message, gc=False):
     """int32, in milliseconds, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> CreateDelegationTokenResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> CreateDelegationTokenResponse:
         try:
             if version == 3:
                 error_code, principal_type_size = _read_hB(data, 0)
@@ -247,10 +246,10 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(CreateDelegationTokenResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
         start = pos
         try:
             if version == 3:
@@ -414,7 +413,7 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 ), pos + 4
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(CreateDelegationTokenResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -432,9 +431,6 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 token_id_size = len(token_id_raw) + 1
                 hmac_raw = self.hmac
                 hmac_size = len(hmac_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_hB(self.error_code, principal_type_size)
                     if principal_type_size < 128
@@ -461,7 +457,8 @@ class CreateDelegationTokenResponse(Message, gc=False):
                         self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
                     ) + string_size(token_id_size),
                     token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
-                    _write_iB(self.throttle_time_ms, tags), section,
+                    _write_i(self.throttle_time_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 2:
                 if self.token_requester_principal_type != '':
@@ -476,9 +473,6 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 token_id_size_2 = len(token_id_raw_2) + 1
                 hmac_raw_2 = self.hmac
                 hmac_size_2 = len(hmac_raw_2) + 1
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_hB(self.error_code, principal_type_size_2)
                     if principal_type_size_2 < 128
@@ -497,7 +491,8 @@ class CreateDelegationTokenResponse(Message, gc=False):
                         self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
                     ) + string_size(token_id_size_2),
                     token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2),
-                    hmac_raw_2, _write_iB(self.throttle_time_ms, tags_2), section_2,
+                    hmac_raw_2, _write_i(self.throttle_time_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 1:
                 if self.token_requester_principal_type != '':

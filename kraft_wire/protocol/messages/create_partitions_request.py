@@ -28,7 +28,6 @@ _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_it = struct.Struct(">i?").pack
-_write_itB = struct.Struct(">i?B").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
 _read_array_i = array_readers("i")
@@ -97,9 +96,9 @@ class CreatePartitionsRequest(Message, gc=False):
     """bool, versions 0 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> CreatePartitionsRequest:
         start = pos
         try:
@@ -201,15 +200,15 @@ class CreatePartitionsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(CreatePartitionsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreatePartitionsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[CreatePartitionsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return CreatePartitionsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -235,23 +234,23 @@ class CreatePartitionsRequest(Message, gc=False):
                     for item_2 in assignments:
                         broker_ids = item_2.broker_ids
                         broker_ids_size = len(broker_ids) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_array_i[broker_ids_size](broker_ids_size, *broker_ids)
                             if broker_ids_size < SHORT
                             else write_long_array(broker_ids, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_itB(self.timeout_ms, self.validate_only, tags_3), section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_it(self.timeout_ms, self.validate_only),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 0 <= version <= 1:
                 topics_2 = self.topics

@@ -30,7 +30,6 @@ _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_it = struct.Struct(">i?").pack
-_write_itB = struct.Struct(">i?B").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihi = struct.Struct(">ihi").pack
@@ -127,10 +126,8 @@ class CreateTopicsRequest(Message, gc=False):
     """bool, versions 2 to 7."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> CreateTopicsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> CreateTopicsRequest:
         start = pos
         try:
             if 5 <= version <= 7:
@@ -282,15 +279,15 @@ class CreateTopicsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(CreateTopicsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[CreateTopicsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return CreateTopicsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -315,15 +312,14 @@ class CreateTopicsRequest(Message, gc=False):
                     for item_2 in assignments:
                         broker_ids = item_2.broker_ids
                         broker_ids_size = len(broker_ids) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_i(item_2.partition_index),
                             _write_array_i[broker_ids_size](broker_ids_size, *broker_ids)
                             if broker_ids_size < SHORT
                             else write_long_array(broker_ids, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
                     configs = item.configs
                     configs_size = len(configs) + 1
@@ -336,22 +332,22 @@ class CreateTopicsRequest(Message, gc=False):
                             value_size = len(value_raw) + 1
                         else:
                             value_raw, value_size = b"", 0
-                        tags_2, section_2 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
                         out += (
                             SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                             SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                            SIZES[tags_2], section_2,
+                            write_tags((), item_3.unknown_tagged_fields)
+                            if item_3.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_itB(self.timeout_ms, self.validate_only, tags_4), section_4)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_it(self.timeout_ms, self.validate_only),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 2 <= version <= 4:
                 topics_2 = self.topics

@@ -24,7 +24,7 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_16sh = struct.Struct(">16sh").pack
 _write_16shB = struct.Struct(">16shB").pack
-_write_tbtB = struct.Struct(">?b?B").pack
+_write_tbt = struct.Struct(">?b?").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -128,9 +128,9 @@ class CreateTopicsResponse(Message, gc=False):
     """[]CreatableTopicResult, versions 2 to 7."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> CreateTopicsResponse:
         start = pos
         try:
@@ -353,15 +353,15 @@ class CreateTopicsResponse(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(CreateTopicsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[CreateTopicsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return CreateTopicsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -405,26 +405,26 @@ class CreateTopicsResponse(Message, gc=False):
                             value_size = len(value_raw) + 1
                         else:
                             value_raw, value_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                             SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                            _write_tbtB(item_2.read_only, item_2.config_source, item_2.is_sensitive, tags),
-                            section,
+                            _write_tbt(item_2.read_only, item_2.config_source, item_2.is_sensitive),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
+                    section = b"\0"
                     if item.unknown_tagged_fields or item.topic_config_error_code != 0:
                         known: list[tuple[int, bytes]] = []
                         if item.topic_config_error_code != 0:
                             known.append((0, _write_h(item.topic_config_error_code)))
-                        tags_2, section_2 = write_tags(known, item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                        section = write_tags(known, item.unknown_tagged_fields)
+                    out.append(section)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 5 <= version <= 6:
                 topics_2 = self.topics
@@ -467,27 +467,27 @@ class CreateTopicsResponse(Message, gc=False):
                             value_size_2 = len(value_raw_2) + 1
                         else:
                             value_raw_2, value_size_2 = b"", 0
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
                             SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
                             value_raw_2,
-                            _write_tbtB(item_4.read_only, item_4.config_source, item_4.is_sensitive, tags_4),
-                            section_4,
+                            _write_tbt(item_4.read_only, item_4.config_source, item_4.is_sensitive),
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
+                    section_2 = b"\0"
                     if item_3.unknown_tagged_fields or item_3.topic_config_error_code != 0:
                         known_2: list[tuple[int, bytes]] = []
                         if item_3.topic_config_error_code != 0:
                             known_2.append((0, _write_h(item_3.topic_config_error_code)))
-                        tags_5, section_5 = write_tags(known_2, item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                        section_2 = write_tags(known_2, item_3.unknown_tagged_fields)
+                    out.append(section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 2 <= version <= 4:
                 topics_3 = self.topics

@@ -13,7 +13,7 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_write_tB = struct.Struct(">?B").pack
+_write_t = struct.Struct(">?").pack
 _read_string_tB = string_readers("?B")
 _read_string_B = string_readers("B")
 
@@ -41,8 +41,8 @@ class DefaultPrincipalData(Message, gc=False):
     """bool, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DefaultPrincipalData:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DefaultPrincipalData:
         try:
             if version == 0:
                 type_size = data[0]
@@ -62,10 +62,10 @@ class DefaultPrincipalData(Message, gc=False):
                 return DefaultPrincipalData(type.decode(), name.decode(), token_authenticated, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DefaultPrincipalData, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DefaultPrincipalData, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DefaultPrincipalData, int]:
         start = pos
         try:
             if version == 0:
@@ -86,7 +86,7 @@ class DefaultPrincipalData(Message, gc=False):
                 return DefaultPrincipalData(type.decode(), name.decode(), token_authenticated, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DefaultPrincipalData, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -96,13 +96,11 @@ class DefaultPrincipalData(Message, gc=False):
                 type_size = len(type_raw) + 1
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[type_size] if type_size < 128 else string_size(type_size), type_raw,
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_tB(self.token_authenticated, tags), section,
+                    _write_t(self.token_authenticated),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

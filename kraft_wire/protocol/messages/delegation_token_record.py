@@ -54,8 +54,8 @@ class DelegationTokenRecord(Message, gc=False):
     """string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DelegationTokenRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DelegationTokenRecord:
         try:
             if version == 0:
                 owner_size = data[0]
@@ -89,10 +89,10 @@ class DelegationTokenRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DelegationTokenRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DelegationTokenRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DelegationTokenRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -127,7 +127,7 @@ class DelegationTokenRecord(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DelegationTokenRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -139,9 +139,6 @@ class DelegationTokenRecord(Message, gc=False):
                 requester_size = len(requester_raw) + 1
                 token_id_raw = self.token_id.encode()
                 token_id_size = len(token_id_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw,
                     SIZES[requester_size] if requester_size < 128 else string_size(requester_size),
@@ -153,7 +150,8 @@ class DelegationTokenRecord(Message, gc=False):
                     else _write_qqq(
                         self.issue_timestamp, self.max_timestamp, self.expiration_timestamp,
                     ) + string_size(token_id_size),
-                    token_id_raw, SIZES[tags], section,
+                    token_id_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -24,7 +24,6 @@ _read_i = struct.Struct(">i").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
-_write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
@@ -83,10 +82,8 @@ class DeleteAclsRequest(Message, gc=False):
     """[]DeleteAclsFilter, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> DeleteAclsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> DeleteAclsRequest:
         start = pos
         try:
             if 2 <= version <= 3:
@@ -191,15 +188,15 @@ class DeleteAclsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DeleteAclsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteAclsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DeleteAclsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -224,9 +221,6 @@ class DeleteAclsRequest(Message, gc=False):
                         host_filter_size = len(host_filter_raw) + 1
                     else:
                         host_filter_raw, host_filter_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_bB(item.resource_type_filter, resource_name_filter_size)
                         if resource_name_filter_size < 128
@@ -237,12 +231,14 @@ class DeleteAclsRequest(Message, gc=False):
                         else _write_b(item.pattern_type_filter) + string_size(principal_filter_size),
                         principal_filter_raw,
                         SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size),
-                        host_filter_raw, _write_bbB(item.operation, item.permission_type, tags), section,
+                        host_filter_raw, _write_bb(item.operation, item.permission_type),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 filters_2 = self.filters

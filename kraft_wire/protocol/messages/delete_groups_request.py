@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fast_write import write_compact_strings, write_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -33,8 +33,8 @@ class DeleteGroupsRequest(Message, gc=False):
     """[]string, versions 0 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DeleteGroupsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DeleteGroupsRequest:
         try:
             if 2 <= version <= 3:
                 groups_names_size = data[0]
@@ -62,10 +62,10 @@ class DeleteGroupsRequest(Message, gc=False):
                     return DeleteGroupsRequest(groups_names_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DeleteGroupsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteGroupsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteGroupsRequest, int]:
         start = pos
         try:
             if 2 <= version <= 3:
@@ -94,16 +94,16 @@ class DeleteGroupsRequest(Message, gc=False):
                     return DeleteGroupsRequest(groups_names_2), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DeleteGroupsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if 2 <= version <= 3:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(self.groups_names), SIZES[tags], section))
+                return b"".join((
+                    write_compact_strings(self.groups_names),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
             if 0 <= version <= 1:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -52,9 +52,9 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
     """[]DeleteShareGroupOffsetsRequestTopic, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DeleteShareGroupOffsetsRequest:
         start = pos
         try:
@@ -93,15 +93,15 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DeleteShareGroupOffsetsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DeleteShareGroupOffsetsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -118,17 +118,16 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
-                        topic_name_raw, SIZES[tags], section,
+                        topic_name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -77,9 +77,9 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
     """[]DeleteShareGroupOffsetsResponseTopic, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DeleteShareGroupOffsetsResponse:
         start = pos
         try:
@@ -133,15 +133,15 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DeleteShareGroupOffsetsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupOffsetsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupOffsetsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DeleteShareGroupOffsetsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -169,21 +169,20 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                         error_message_size_2 = len(error_message_raw_2) + 1
                     else:
                         error_message_raw_2, error_message_size_2 = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
                         topic_name_raw,
                         _write_16shB(item.topic_id, item.error_code, error_message_size_2)
                         if error_message_size_2 < 128
                         else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size_2),
-                        error_message_raw_2, SIZES[tags], section,
+                        error_message_raw_2,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -20,7 +20,7 @@ _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 _read_string_B = string_readers("B")
 _read_rows_i = row_reader("i")
 
@@ -76,9 +76,9 @@ class DeleteShareGroupStateRequest(Message, gc=False):
     """[]DeleteStateData, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DeleteShareGroupStateRequest:
         start = pos
         try:
@@ -133,15 +133,15 @@ class DeleteShareGroupStateRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DeleteShareGroupStateRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupStateRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupStateRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DeleteShareGroupStateRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -164,18 +164,22 @@ class DeleteShareGroupStateRequest(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iB(item_2.partition, tags), section)
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                        out += (
+                            _write_i(item_2.partition),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

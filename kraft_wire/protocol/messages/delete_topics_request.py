@@ -22,9 +22,8 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_16sB = struct.Struct(">16sB").pack
+_write_16s = struct.Struct(">16s").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _read_nullable_string_16sB = nullable_string_readers("16sB")
 
 
@@ -67,10 +66,8 @@ class DeleteTopicsRequest(Message, gc=False):
     """int32, in milliseconds, versions 1 to 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> DeleteTopicsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> DeleteTopicsRequest:
         start = pos
         try:
             if version == 6:
@@ -136,15 +133,15 @@ class DeleteTopicsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DeleteTopicsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteTopicsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DeleteTopicsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -159,26 +156,22 @@ class DeleteTopicsRequest(Message, gc=False):
                         name_size = len(name_raw) + 1
                     else:
                         name_raw, name_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                        _write_16sB(item.topic_id, tags), section,
+                        _write_16s(item.topic_id),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.timeout_ms, tags_2), section_2)
+                out += (
+                    _write_i(self.timeout_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 4 <= version <= 5:
                 if self.topics is None or self.topics:
                     refuse()
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 out += (
-                    write_compact_strings(self.topic_names), _write_iB(self.timeout_ms, tags_3), section_3,
+                    write_compact_strings(self.topic_names), _write_i(self.timeout_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 1 <= version <= 3:

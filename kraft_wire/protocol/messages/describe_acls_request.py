@@ -20,7 +20,6 @@ _read_h = struct.Struct(">h").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
-_write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _read_nullable_string_B = nullable_string_readers("B")
@@ -65,8 +64,8 @@ class DescribeAclsRequest(Message, gc=False):
     """int8, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DescribeAclsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DescribeAclsRequest:
         try:
             if 2 <= version <= 3:
                 resource_type_filter, resource_name_filter_size = _read_bB(data, 0)
@@ -141,10 +140,10 @@ class DescribeAclsRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DescribeAclsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeAclsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeAclsRequest, int]:
         start = pos
         try:
             if 2 <= version <= 3:
@@ -220,7 +219,7 @@ class DescribeAclsRequest(Message, gc=False):
                 ), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DescribeAclsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -241,9 +240,6 @@ class DescribeAclsRequest(Message, gc=False):
                     host_filter_size = len(host_filter_raw) + 1
                 else:
                     host_filter_raw, host_filter_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_bB(self.resource_type_filter, resource_name_filter_size)
                     if resource_name_filter_size < 128
@@ -254,7 +250,8 @@ class DescribeAclsRequest(Message, gc=False):
                     else _write_b(self.pattern_type_filter) + string_size(principal_filter_size),
                     principal_filter_raw,
                     SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size),
-                    host_filter_raw, _write_bbB(self.operation, self.permission_type, tags), section,
+                    host_filter_raw, _write_bb(self.operation, self.permission_type),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 1:
                 if self.resource_name_filter is not None:

@@ -27,7 +27,6 @@ _read_ihh = struct.Struct(">ihh").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
-_write_bbB = struct.Struct(">bbB").pack
 _write_bh = struct.Struct(">bh").pack
 _write_bi = struct.Struct(">bi").pack
 _write_h = struct.Struct(">h").pack
@@ -114,9 +113,9 @@ class DescribeAclsResponse(Message, gc=False):
     """[]DescribeAclsResource, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeAclsResponse:
         start = pos
         try:
@@ -248,15 +247,15 @@ class DescribeAclsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeAclsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeAclsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeAclsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeAclsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -295,22 +294,24 @@ class DescribeAclsResponse(Message, gc=False):
                         principal_size = len(principal_raw) + 1
                         host_raw = item_2.host.encode()
                         host_size = len(host_raw) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[principal_size] if principal_size < 128 else string_size(principal_size),
                             principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size),
-                            host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section,
+                            host_raw, _write_bb(item_2.operation, item_2.permission_type),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 if self.error_message is not None:

@@ -21,7 +21,6 @@ _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_tB = struct.Struct(">?B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -72,9 +71,9 @@ class DescribeClientQuotasRequest(Message, gc=False):
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeClientQuotasRequest:
         start = pos
         try:
@@ -148,15 +147,15 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeClientQuotasRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeClientQuotasRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -173,21 +172,19 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         match_size = len(match_raw) + 1
                     else:
                         match_raw, match_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size),
                         entity_type_raw,
                         _write_bB(item.match_type, match_size)
                         if match_size < 128
                         else _write_b(item.match_type) + string_size(match_size),
-                        match_raw, SIZES[tags], section,
+                        match_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tB(self.strict, tags_2), section_2)
+                out += (
+                    _write_t(self.strict),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 0:
                 components_2 = self.components

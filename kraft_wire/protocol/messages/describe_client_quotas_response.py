@@ -22,7 +22,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihh = struct.Struct(">ihh").unpack_from
 _write_d = struct.Struct(">d").pack
-_write_dB = struct.Struct(">dB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
@@ -110,9 +109,9 @@ class DescribeClientQuotasResponse(Message, gc=False):
     """[]EntryData, versions 0 to 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeClientQuotasResponse:
         start = pos
         try:
@@ -270,15 +269,15 @@ class DescribeClientQuotasResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeClientQuotasResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeClientQuotasResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -312,9 +311,6 @@ class DescribeClientQuotasResponse(Message, gc=False):
                             entity_name_size = len(entity_name_raw) + 1
                         else:
                             entity_name_raw, entity_name_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[entity_type_size]
                             if entity_type_size < 128
@@ -323,7 +319,10 @@ class DescribeClientQuotasResponse(Message, gc=False):
                             SIZES[entity_name_size]
                             if entity_name_size < 128
                             else string_size(entity_name_size),
-                            entity_name_raw, SIZES[tags], section,
+                            entity_name_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
                     values = item.values
                     values_size = len(values) + 1
@@ -331,21 +330,23 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     for item_3 in values:
                         key_raw = item_3.key.encode()
                         key_size = len(key_raw) + 1
-                        tags_2, section_2 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
                         out += (
                             SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
-                            _write_dB(item_3.value, tags_2), section_2,
+                            _write_d(item_3.value),
+                            write_tags((), item_3.unknown_tagged_fields)
+                            if item_3.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if self.error_message is not None:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -16,7 +16,7 @@ from kraft_wire.protocol.tier import use_compiled
 _read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_b = struct.Struct(">b").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_tbtB = struct.Struct(">?b?B").pack
+_write_tbt = struct.Struct(">?b?").pack
 _write_b = struct.Struct(">b").pack
 
 
@@ -46,8 +46,8 @@ class DescribeClusterRequest(Message, gc=False):
     """bool, version 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DescribeClusterRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DescribeClusterRequest:
         try:
             if version == 2:
                 include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(
@@ -78,10 +78,10 @@ class DescribeClusterRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DescribeClusterRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeClusterRequest, int]:
         start = pos
         try:
             if version == 2:
@@ -114,33 +114,28 @@ class DescribeClusterRequest(Message, gc=False):
                 ), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DescribeClusterRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 2:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_tbtB(
+                    _write_tbt(
                         self.include_cluster_authorized_operations, self.endpoint_type,
-                        self.include_fenced_brokers, tags,
+                        self.include_fenced_brokers,
                     ),
-                    section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 1:
                 if version < 1 and (self.endpoint_type != 1):
                     refuse()
                 if self.include_fenced_brokers:
                     refuse()
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_t(self.include_cluster_authorized_operations),
-                    _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[tags_2], section_2,
+                    _write_b(self.endpoint_type) if version >= 1 else b"",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -19,7 +19,7 @@ from kraft_wire.protocol.varint import uvarint
 _read_b = struct.Struct(">b").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_tB = struct.Struct(">?B").pack
+_write_t = struct.Struct(">?").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_i = struct.Struct(">i").pack
@@ -100,9 +100,9 @@ class DescribeClusterResponse(Message, gc=False):
     """int32, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeClusterResponse:
         start = pos
         try:
@@ -226,15 +226,15 @@ class DescribeClusterResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeClusterResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeClusterResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeClusterResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -270,9 +270,6 @@ class DescribeClusterResponse(Message, gc=False):
                         rack_size = len(rack_raw) + 1
                     else:
                         rack_raw, rack_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_iB(item.broker_id, host_size)
                         if host_size < 128
@@ -281,12 +278,13 @@ class DescribeClusterResponse(Message, gc=False):
                         _write_iB(item.port, rack_size)
                         if rack_size < 128
                         else _write_i(item.port) + string_size(rack_size),
-                        rack_raw, _write_tB(item.is_fenced, tags), section,
+                        rack_raw, _write_t(item.is_fenced),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.cluster_authorized_operations, tags_2), section_2)
+                out += (
+                    _write_i(self.cluster_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 0 <= version <= 1:
                 if version < 1 and (self.endpoint_type != 1):
@@ -323,9 +321,6 @@ class DescribeClusterResponse(Message, gc=False):
                         rack_size_2 = len(rack_raw_2) + 1
                     else:
                         rack_raw_2, rack_size_2 = b"", 0
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         _write_iB(item_2.broker_id, host_size_2)
                         if host_size_2 < 128
@@ -334,12 +329,15 @@ class DescribeClusterResponse(Message, gc=False):
                         _write_iB(item_2.port, rack_size_2)
                         if rack_size_2 < 128
                         else _write_i(item_2.port) + string_size(rack_size_2),
-                        rack_raw_2, SIZES[tags_3], section_3,
+                        rack_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.cluster_authorized_operations, tags_4), section_4)
+                out += (
+                    _write_i(self.cluster_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -26,7 +26,6 @@ _read_bh = struct.Struct(">bh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
 _write_tt = struct.Struct(">??").pack
-_write_ttB = struct.Struct(">??B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -82,9 +81,9 @@ class DescribeConfigsRequest(Message, gc=False):
     """bool, versions 3 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeConfigsRequest:
         start = pos
         try:
@@ -202,15 +201,15 @@ class DescribeConfigsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeConfigsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeConfigsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeConfigsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -222,9 +221,6 @@ class DescribeConfigsRequest(Message, gc=False):
                 for item in resources:
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_bB(item.resource_type, resource_name_size)
                         if resource_name_size < 128
@@ -233,12 +229,12 @@ class DescribeConfigsRequest(Message, gc=False):
                         b"\0"
                         if item.configuration_keys is None
                         else write_compact_strings(item.configuration_keys),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_ttB(self.include_synonyms, self.include_documentation, tags_2), section_2)
+                out += (
+                    _write_tt(self.include_synonyms, self.include_documentation),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 3:
                 resources_2 = self.resources

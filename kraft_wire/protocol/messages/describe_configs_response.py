@@ -153,9 +153,9 @@ class DescribeConfigsResponse(Message, gc=False):
     """[]DescribeConfigsResult, versions 1 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeConfigsResponse:
         start = pos
         try:
@@ -443,15 +443,15 @@ class DescribeConfigsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeConfigsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeConfigsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeConfigsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -514,37 +514,39 @@ class DescribeConfigsResponse(Message, gc=False):
                                 value_size_2 = len(value_raw_2) + 1
                             else:
                                 value_raw_2, value_size_2 = b"", 0
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
                                 name_raw_2,
                                 SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
-                                value_raw_2, _write_bB(item_3.source, tags), section,
+                                value_raw_2, _write_b(item_3.source),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         if item_2.documentation is not None:
                             documentation_raw = item_2.documentation.encode()
                             documentation_size = len(documentation_raw) + 1
                         else:
                             documentation_raw, documentation_size = b"", 0
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_bB(item_2.config_type, documentation_size)
                             if documentation_size < 128
                             else _write_b(item_2.config_type) + string_size(documentation_size),
-                            documentation_raw, SIZES[tags_2], section_2,
+                            documentation_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 results_2 = self.results

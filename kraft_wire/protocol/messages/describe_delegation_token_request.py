@@ -59,9 +59,9 @@ class DescribeDelegationTokenRequest(Message, gc=False):
     """[]DescribeDelegationTokenOwner, versions 1 to 3, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeDelegationTokenRequest:
         start = pos
         try:
@@ -139,15 +139,15 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeDelegationTokenRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeDelegationTokenRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -164,9 +164,6 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                     principal_type_size = len(principal_type_raw) + 1
                     principal_name_raw = item.principal_name.encode()
                     principal_name_size = len(principal_name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[principal_type_size]
                         if principal_type_size < 128
@@ -175,12 +172,14 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                         SIZES[principal_name_size]
                         if principal_name_size < 128
                         else string_size(principal_name_size),
-                        principal_name_raw, SIZES[tags], section,
+                        principal_name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 if self.owners is not None:

@@ -26,7 +26,6 @@ _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _write_qqq = struct.Struct(">qqq").pack
 _write_qqqB = struct.Struct(">qqqB").pack
 _write_qqqh = struct.Struct(">qqqh").pack
@@ -125,9 +124,9 @@ class DescribeDelegationTokenResponse(Message, gc=False):
     """int32, in milliseconds, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeDelegationTokenResponse:
         start = pos
         try:
@@ -429,15 +428,15 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeDelegationTokenResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeDelegationTokenResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -497,9 +496,6 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         principal_type_size_2 = len(principal_type_raw_2) + 1
                         principal_name_raw_2 = item_2.principal_name.encode()
                         principal_name_size_2 = len(principal_name_raw_2) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[principal_type_size_2]
                             if principal_type_size_2 < 128
@@ -508,16 +504,20 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                             SIZES[principal_name_size_2]
                             if principal_name_size_2 < 128
                             else string_size(principal_name_size_2),
-                            principal_name_raw_2, SIZES[tags], section,
+                            principal_name_raw_2,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.throttle_time_ms, tags_3), section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_i(self.throttle_time_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 2:
                 tokens_2 = self.tokens
@@ -568,9 +568,6 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         principal_type_size_4 = len(principal_type_raw_4) + 1
                         principal_name_raw_4 = item_4.principal_name.encode()
                         principal_name_size_4 = len(principal_name_raw_4) + 1
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             SIZES[principal_type_size_4]
                             if principal_type_size_4 < 128
@@ -579,16 +576,20 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                             SIZES[principal_name_size_4]
                             if principal_name_size_4 < 128
                             else string_size(principal_name_size_4),
-                            principal_name_raw_4, SIZES[tags_4], section_4,
+                            principal_name_raw_4,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.throttle_time_ms, tags_6), section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_i(self.throttle_time_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 1:
                 tokens_3 = self.tokens

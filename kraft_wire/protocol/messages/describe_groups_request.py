@@ -16,7 +16,6 @@ from kraft_wire.protocol.tier import use_compiled
 _read_tB = struct.Struct(">?B").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_tB = struct.Struct(">?B").pack
 
 
 class DescribeGroupsRequest(Message, gc=False):
@@ -41,8 +40,8 @@ class DescribeGroupsRequest(Message, gc=False):
     """bool, versions 3 to 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DescribeGroupsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DescribeGroupsRequest:
         try:
             if 5 <= version <= 6:
                 groups_size = data[0]
@@ -80,10 +79,10 @@ class DescribeGroupsRequest(Message, gc=False):
                     return DescribeGroupsRequest(groups_3, False)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DescribeGroupsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeGroupsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeGroupsRequest, int]:
         start = pos
         try:
             if 5 <= version <= 6:
@@ -122,18 +121,15 @@ class DescribeGroupsRequest(Message, gc=False):
                     return DescribeGroupsRequest(groups_3, False), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DescribeGroupsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if 5 <= version <= 6:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(self.groups), _write_tB(self.include_authorized_operations, tags),
-                    section,
+                    write_compact_strings(self.groups), _write_t(self.include_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 3 <= version <= 4:
                 if self.unknown_tagged_fields:

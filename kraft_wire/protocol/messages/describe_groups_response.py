@@ -118,9 +118,9 @@ class DescribeGroupsResponse(Message, gc=False):
     """[]DescribedGroup, versions 0 to 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeGroupsResponse:
         start = pos
         try:
@@ -552,15 +552,15 @@ class DescribeGroupsResponse(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeGroupsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeGroupsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeGroupsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeGroupsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -624,9 +624,6 @@ class DescribeGroupsResponse(Message, gc=False):
                         member_metadata_size = len(member_metadata_raw) + 1
                         member_assignment_raw = item_2.member_assignment
                         member_assignment_size = len(member_assignment_raw) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
                             member_id_raw,
@@ -647,16 +644,20 @@ class DescribeGroupsResponse(Message, gc=False):
                             SIZES[member_assignment_size]
                             if member_assignment_size < 128
                             else uvarint(member_assignment_size),
-                            member_assignment_raw, SIZES[tags], section,
+                            member_assignment_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.authorized_operations, tags_2), section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out += (
+                        _write_i(item.authorized_operations),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 5:
                 groups_2 = self.groups
@@ -714,9 +715,6 @@ class DescribeGroupsResponse(Message, gc=False):
                         member_metadata_size_2 = len(member_metadata_raw_2) + 1
                         member_assignment_raw_2 = item_4.member_assignment
                         member_assignment_size_2 = len(member_assignment_raw_2) + 1
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             SIZES[member_id_size_2]
                             if member_id_size_2 < 128
@@ -741,16 +739,22 @@ class DescribeGroupsResponse(Message, gc=False):
                             SIZES[member_assignment_size_2]
                             if member_assignment_size_2 < 128
                             else uvarint(member_assignment_size_2),
-                            member_assignment_raw_2, SIZES[tags_4], section_4,
+                            member_assignment_raw_2,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_iB(item_3.authorized_operations, tags_5), section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out += (
+                        _write_i(item_3.authorized_operations),
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 4:
                 groups_3 = self.groups

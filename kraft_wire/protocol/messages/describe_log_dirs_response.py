@@ -35,9 +35,8 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iqqt = struct.Struct(">iqq?").pack
-_write_iqqtB = struct.Struct(">iqq?B").pack
 _write_qq = struct.Struct(">qq").pack
-_write_qqtB = struct.Struct(">qq?B").pack
+_write_qqt = struct.Struct(">qq?").pack
 _read_string_B = string_readers("B")
 _read_rows_i_q_q_t = row_reader("i q q ?")
 
@@ -136,9 +135,9 @@ class DescribeLogDirsResponse(Message, gc=False):
     """[]DescribeLogDirsResult, versions 1 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeLogDirsResponse:
         start = pos
         try:
@@ -366,15 +365,15 @@ class DescribeLogDirsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeLogDirsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeLogDirsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -408,30 +407,29 @@ class DescribeLogDirsResponse(Message, gc=False):
                             SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                         )
                         for item_3 in partitions:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_iqqtB(
+                                _write_iqqt(
                                     item_3.partition_index, item_3.partition_size, item_3.offset_lag,
-                                    item_3.is_future_key, tags,
+                                    item_3.is_future_key,
                                 ),
-                                section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
                     out += (
-                        _write_qqtB(item.total_bytes, item.usable_bytes, item.is_cordoned, tags_3), section_3,
+                        _write_qqt(item.total_bytes, item.usable_bytes, item.is_cordoned),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 2 <= version <= 4:
                 results_2 = self.results
@@ -464,31 +462,31 @@ class DescribeLogDirsResponse(Message, gc=False):
                             else uvarint(partitions_size_2),
                         )
                         for item_6 in partitions_2:
-                            tags_5, section_5 = 0, b""
-                            if item_6.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                             out += (
-                                _write_iqqtB(
+                                _write_iqqt(
                                     item_6.partition_index, item_6.partition_size, item_6.offset_lag,
-                                    item_6.is_future_key, tags_5,
+                                    item_6.is_future_key,
                                 ),
-                                section_5,
+                                write_tags((), item_6.unknown_tagged_fields)
+                                if item_6.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
-                    tags_7, section_7 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
+                        out.append(
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0"
+                        )
                     out += (
                         _write_qq(item_4.total_bytes, item_4.usable_bytes) if version >= 4 else b"",
-                        SIZES[tags_7], section_7,
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_8, section_8 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_8], section_8)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 results_3 = self.results

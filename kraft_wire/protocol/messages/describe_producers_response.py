@@ -24,7 +24,7 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_qiiqiqB = struct.Struct(">qiiqiqB").pack
+_write_qiiqiq = struct.Struct(">qiiqiq").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
 _read_rows_q_i_i_q_i_q = row_reader("q i i q i q")
@@ -122,9 +122,9 @@ class DescribeProducersResponse(Message, gc=False):
     """[]TopicResponse, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeProducersResponse:
         start = pos
         try:
@@ -217,15 +217,15 @@ class DescribeProducersResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeProducersResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeProducersResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeProducersResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeProducersResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -267,29 +267,31 @@ class DescribeProducersResponse(Message, gc=False):
                             else uvarint(active_producers_size),
                         )
                         for item_3 in active_producers:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_qiiqiqB(
+                                _write_qiiqiq(
                                     item_3.producer_id, item_3.producer_epoch, item_3.last_sequence,
                                     item_3.last_timestamp, item_3.coordinator_epoch,
-                                    item_3.current_txn_start_offset, tags,
+                                    item_3.current_txn_start_offset,
                                 ),
-                                section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -25,11 +25,11 @@ _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihiiqB = struct.Struct(">ihiiqB").unpack_from
 _read_iq = struct.Struct(">iq").unpack_from
 _read_qq = struct.Struct(">qq").unpack_from
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
-_write_i16sqqqB = struct.Struct(">i16sqqqB").pack
+_write_i16sqqq = struct.Struct(">i16sqqq").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
@@ -196,9 +196,9 @@ class DescribeQuorumResponse(Message, gc=False):
     """[]Node, version 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeQuorumResponse:
         start = pos
         try:
@@ -503,15 +503,15 @@ class DescribeQuorumResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeQuorumResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeQuorumResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeQuorumResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeQuorumResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -565,38 +565,38 @@ class DescribeQuorumResponse(Message, gc=False):
                             ) + uvarint(current_voters_size),
                         )
                         for item_3 in current_voters:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_i16sqqqB(
+                                _write_i16sqqq(
                                     item_3.replica_id, item_3.replica_directory_id, item_3.log_end_offset,
-                                    item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp, tags,
+                                    item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp,
                                 ),
-                                section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         observers = item_2.observers
                         observers_size = len(observers) + 1
                         out.append(SIZES[observers_size] if observers_size < 128 else uvarint(observers_size))
                         for item_4 in observers:
-                            tags_2, section_2 = 0, b""
-                            if item_4.unknown_tagged_fields:
-                                tags_2, section_2 = write_tags((), item_4.unknown_tagged_fields)
                             out += (
-                                _write_i16sqqqB(
+                                _write_i16sqqq(
                                     item_4.replica_id, item_4.replica_directory_id, item_4.log_end_offset,
-                                    item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp, tags_2,
+                                    item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp,
                                 ),
-                                section_2,
+                                write_tags((), item_4.unknown_tagged_fields)
+                                if item_4.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_3, section_3 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_3], section_3)
-                    tags_4, section_4 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 nodes = self.nodes
                 nodes_size = len(nodes) + 1
                 out.append(SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
@@ -613,22 +613,24 @@ class DescribeQuorumResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                         host_raw = item_6.host.encode()
                         host_size = len(host_raw) + 1
-                        tags_5, section_5 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                            _write_HB(item_6.port, tags_5), section_5,
+                            _write_H(item_6.port),
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_6, section_6 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                    out.append(
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 1:
                 if self.nodes is None or self.nodes:
@@ -669,15 +671,14 @@ class DescribeQuorumResponse(Message, gc=False):
                         for item_9 in current_voters_2:
                             if item_9.replica_directory_id != Uuid.ZERO:
                                 refuse()
-                            tags_8, section_8 = 0, b""
-                            if item_9.unknown_tagged_fields:
-                                tags_8, section_8 = write_tags((), item_9.unknown_tagged_fields)
                             out += (
                                 _write_iq(item_9.replica_id, item_9.log_end_offset),
                                 _write_qq(item_9.last_fetch_timestamp, item_9.last_caught_up_timestamp)
                                 if version >= 1
                                 else b"",
-                                SIZES[tags_8], section_8,
+                                write_tags((), item_9.unknown_tagged_fields)
+                                if item_9.unknown_tagged_fields
+                                else b"\0",
                             )
                         observers_2 = item_8.observers
                         observers_size_2 = len(observers_2) + 1
@@ -689,28 +690,30 @@ class DescribeQuorumResponse(Message, gc=False):
                         for item_10 in observers_2:
                             if item_10.replica_directory_id != Uuid.ZERO:
                                 refuse()
-                            tags_9, section_9 = 0, b""
-                            if item_10.unknown_tagged_fields:
-                                tags_9, section_9 = write_tags((), item_10.unknown_tagged_fields)
                             out += (
                                 _write_iq(item_10.replica_id, item_10.log_end_offset),
                                 _write_qq(item_10.last_fetch_timestamp, item_10.last_caught_up_timestamp)
                                 if version >= 1
                                 else b"",
-                                SIZES[tags_9], section_9,
+                                write_tags((), item_10.unknown_tagged_fields)
+                                if item_10.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_10, section_10 = 0, b""
-                        if item_8.unknown_tagged_fields:
-                            tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
-                        out += (SIZES[tags_10], section_10)
-                    tags_11, section_11 = 0, b""
-                    if item_7.unknown_tagged_fields:
-                        tags_11, section_11 = write_tags((), item_7.unknown_tagged_fields)
-                    out += (SIZES[tags_11], section_11)
-                tags_12, section_12 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_12, section_12 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_12], section_12)
+                        out.append(
+                            write_tags((), item_8.unknown_tagged_fields)
+                            if item_8.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item_7.unknown_tagged_fields)
+                        if item_7.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

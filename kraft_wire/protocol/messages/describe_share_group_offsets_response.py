@@ -134,9 +134,9 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     """[]DescribeShareGroupOffsetsResponseGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeShareGroupOffsetsResponse:
         start = pos
         try:
@@ -336,17 +336,15 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeShareGroupOffsetsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeShareGroupOffsetsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -386,9 +384,6 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                 error_message_size = len(error_message_raw) + 1
                             else:
                                 error_message_raw, error_message_size = b"", 0
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_iqiqhB(
                                     item_3.partition_index, item_3.start_offset, item_3.leader_epoch,
@@ -399,30 +394,33 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                     item_3.partition_index, item_3.start_offset, item_3.leader_epoch,
                                     item_3.lag, item_3.error_code,
                                 ) + string_size(error_message_size),
-                                error_message_raw, SIZES[tags], section,
+                                error_message_raw,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
                     if item.error_message is not None:
                         error_message_raw_2 = item.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
                     else:
                         error_message_raw_2, error_message_size_2 = b"", 0
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_hB(item.error_code, error_message_size_2)
                         if error_message_size_2 < 128
                         else _write_h(item.error_code) + string_size(error_message_size_2),
-                        error_message_raw_2, SIZES[tags_3], section_3,
+                        error_message_raw_2,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 groups_2 = self.groups
@@ -462,9 +460,6 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                 error_message_size_3 = len(error_message_raw_3) + 1
                             else:
                                 error_message_raw_3, error_message_size_3 = b"", 0
-                            tags_5, section_5 = 0, b""
-                            if item_6.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                             out += (
                                 _write_iqihB(
                                     item_6.partition_index, item_6.start_offset, item_6.leader_epoch,
@@ -475,30 +470,35 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                     item_6.partition_index, item_6.start_offset, item_6.leader_epoch,
                                     item_6.error_code,
                                 ) + string_size(error_message_size_3),
-                                error_message_raw_3, SIZES[tags_5], section_5,
+                                error_message_raw_3,
+                                write_tags((), item_6.unknown_tagged_fields)
+                                if item_6.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
+                        out.append(
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0"
+                        )
                     if item_4.error_message is not None:
                         error_message_raw_4 = item_4.error_message.encode()
                         error_message_size_4 = len(error_message_raw_4) + 1
                     else:
                         error_message_raw_4, error_message_size_4 = b"", 0
-                    tags_7, section_7 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         _write_hB(item_4.error_code, error_message_size_4)
                         if error_message_size_4 < 128
                         else _write_h(item_4.error_code) + string_size(error_message_size_4),
-                        error_message_raw_4, SIZES[tags_7], section_7,
+                        error_message_raw_4,
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_8, section_8 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_8], section_8)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

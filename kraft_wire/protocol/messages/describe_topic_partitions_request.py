@@ -18,7 +18,6 @@ _read_iB = struct.Struct(">iB").unpack_from
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _read_string_B = string_readers("B")
 _read_string_iB = string_readers("iB")
 
@@ -75,9 +74,9 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
     """Cursor, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeTopicPartitionsRequest:
         start = pos
         try:
@@ -130,15 +129,15 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeTopicPartitionsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeTopicPartitionsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -150,12 +149,9 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 cursor = self.cursor
                 out.append(_write_i(self.response_partition_limit))
@@ -164,19 +160,20 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                 else:
                     topic_name_raw = cursor.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
-                    tags_2, section_2 = 0, b""
-                    if cursor.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), cursor.unknown_tagged_fields)
                     out += (
                         _write_BB(1, topic_name_size)
                         if topic_name_size < 128
                         else _write_B(1) + string_size(topic_name_size),
-                        topic_name_raw, _write_iB(cursor.partition_index, tags_2), section_2,
+                        topic_name_raw, _write_i(cursor.partition_index),
+                        write_tags((), cursor.unknown_tagged_fields)
+                        if cursor.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
     read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -154,9 +154,9 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
     """Cursor, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeTopicPartitionsResponse:
         start = pos
         try:
@@ -303,15 +303,15 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeTopicPartitionsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeTopicPartitionsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -358,9 +358,6 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                             last_known_elr, last_known_elr_size = (), 0
                         offline_replicas = item_2.offline_replicas
                         offline_replicas_size = len(offline_replicas) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_hiii(
                                 item_2.error_code, item_2.partition_index, item_2.leader_id,
@@ -383,31 +380,34 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                             _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas)
                             if offline_replicas_size < SHORT
                             else write_long_array(offline_replicas, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.topic_authorized_operations, tags_2), section_2)
+                    out += (
+                        _write_i(item.topic_authorized_operations),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
                 next_cursor = self.next_cursor
                 if next_cursor is None:
                     out.append(b'\xff')
                 else:
                     topic_name_raw = next_cursor.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
-                    tags_3, section_3 = 0, b""
-                    if next_cursor.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), next_cursor.unknown_tagged_fields)
                     out += (
                         _write_BB(1, topic_name_size)
                         if topic_name_size < 128
                         else _write_B(1) + string_size(topic_name_size),
-                        topic_name_raw, _write_iB(next_cursor.partition_index, tags_3), section_3,
+                        topic_name_raw, _write_i(next_cursor.partition_index),
+                        write_tags((), next_cursor.unknown_tagged_fields)
+                        if next_cursor.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -30,8 +30,8 @@ class DescribeTransactionsRequest(Message, gc=False):
     """[]string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> DescribeTransactionsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> DescribeTransactionsRequest:
         try:
             if version == 0:
                 transactional_ids_size = data[0]
@@ -49,10 +49,10 @@ class DescribeTransactionsRequest(Message, gc=False):
                 return DescribeTransactionsRequest(transactional_ids, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(DescribeTransactionsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTransactionsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeTransactionsRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -71,16 +71,16 @@ class DescribeTransactionsRequest(Message, gc=False):
                 return DescribeTransactionsRequest(transactional_ids, unknown), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(DescribeTransactionsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(self.transactional_ids), SIZES[tags], section))
+                return b"".join((
+                    write_compact_strings(self.transactional_ids),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -19,7 +19,7 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_biB = struct.Struct(">biB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_biB = struct.Struct(">biB").pack
+_write_bi = struct.Struct(">bi").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -99,9 +99,9 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
     """[]DescribeUserScramCredentialsResult, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> DescribeUserScramCredentialsResponse:
         start = pos
         try:
@@ -182,17 +182,15 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(DescribeUserScramCredentialsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[DescribeUserScramCredentialsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return DescribeUserScramCredentialsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -232,18 +230,22 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                         else uvarint(credential_infos_size),
                     )
                     for item_2 in credential_infos:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_biB(item_2.mechanism, item_2.iterations, tags), section)
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                        out += (
+                            _write_bi(item_2.mechanism, item_2.iterations),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

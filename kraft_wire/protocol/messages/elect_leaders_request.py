@@ -29,7 +29,6 @@ _write_bB = struct.Struct(">bB").pack
 _write_bi = struct.Struct(">bi").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
@@ -77,10 +76,8 @@ class ElectLeadersRequest(Message, gc=False):
     """int32, in milliseconds, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ElectLeadersRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ElectLeadersRequest:
         start = pos
         try:
             if version == 2:
@@ -180,15 +177,15 @@ class ElectLeadersRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ElectLeadersRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ElectLeadersRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ElectLeadersRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -209,20 +206,17 @@ class ElectLeadersRequest(Message, gc=False):
                     topic_size = len(topic_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.timeout_ms, tags_2), section_2)
+                out += (
+                    _write_i(self.timeout_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 1:
                 if self.topic_partitions is not None:

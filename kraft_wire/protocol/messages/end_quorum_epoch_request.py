@@ -24,10 +24,10 @@ _read_i = struct.Struct(">i").unpack_from
 _read_i16sB = struct.Struct(">i16sB").unpack_from
 _read_iiiB = struct.Struct(">iiiB").unpack_from
 _read_iiii = struct.Struct(">iiii").unpack_from
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_i16sB = struct.Struct(">i16sB").pack
+_write_i16s = struct.Struct(">i16s").pack
 _write_iii = struct.Struct(">iii").pack
 _write_iiiB = struct.Struct(">iiiB").pack
 _read_string_B = string_readers("B")
@@ -146,9 +146,9 @@ class EndQuorumEpochRequest(Message, gc=False):
     """[]LeaderEndpoint, version 1, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> EndQuorumEpochRequest:
         start = pos
         try:
@@ -306,15 +306,15 @@ class EndQuorumEpochRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(EndQuorumEpochRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndQuorumEpochRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EndQuorumEpochRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return EndQuorumEpochRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -355,21 +355,22 @@ class EndQuorumEpochRequest(Message, gc=False):
                             ) + uvarint(preferred_candidates_size)
                         )
                         for item_3 in preferred_candidates:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_i16sB(item_3.candidate_id, item_3.candidate_directory_id, tags),
-                                section,
+                                _write_i16s(item_3.candidate_id, item_3.candidate_directory_id),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 leader_endpoints = self.leader_endpoints
                 leader_endpoints_size = len(leader_endpoints) + 1
                 out.append(
@@ -382,18 +383,19 @@ class EndQuorumEpochRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item_4.host.encode()
                     host_size = len(host_raw) + 1
-                    tags_4, section_4 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HB(item_4.port, tags_4), section_4,
+                        _write_H(item_4.port),
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_5], section_5)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if self.cluster_id is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -26,8 +26,8 @@ class EndTransactionRecord(Message, gc=False):
 
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> EndTransactionRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> EndTransactionRecord:
         try:
             if version == 0:
                 tags = data[0]
@@ -37,10 +37,10 @@ class EndTransactionRecord(Message, gc=False):
                 return EndTransactionRecord(unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(EndTransactionRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTransactionRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EndTransactionRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -52,16 +52,13 @@ class EndTransactionRecord(Message, gc=False):
                 return EndTransactionRecord(unknown), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(EndTransactionRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[tags], section))
+                return write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0"
         except ENCODE_FAULTS:
             pass
         out = []

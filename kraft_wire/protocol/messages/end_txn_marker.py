@@ -30,18 +30,18 @@ class EndTxnMarker(Message, gc=False):
     coordinator_epoch: int = 0
     """int32, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> EndTxnMarker:
+    @staticmethod
+    def decode(data: bytes, version: int) -> EndTxnMarker:
         try:
             if version == 0:
                 coordinator_epoch, = _read_i(data, 0)
                 return EndTxnMarker(coordinator_epoch)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(EndTxnMarker, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnMarker, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EndTxnMarker, int]:
         start = pos
         try:
             if version == 0:
@@ -49,7 +49,7 @@ class EndTxnMarker(Message, gc=False):
                 return EndTxnMarker(coordinator_epoch), pos + 4
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(EndTxnMarker, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

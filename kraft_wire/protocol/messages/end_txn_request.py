@@ -17,7 +17,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_qht = struct.Struct(">qh?").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_qht = struct.Struct(">qh?").pack
-_write_qhtB = struct.Struct(">qh?B").pack
 _read_string_qhtB = string_readers("qh?B")
 
 
@@ -47,8 +46,8 @@ class EndTxnRequest(Message, gc=False):
     """bool, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> EndTxnRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> EndTxnRequest:
         try:
             if 3 <= version <= 5:
                 transactional_id_size = data[0]
@@ -79,10 +78,10 @@ class EndTxnRequest(Message, gc=False):
                 return EndTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, committed_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(EndTxnRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EndTxnRequest, int]:
         start = pos
         try:
             if 3 <= version <= 5:
@@ -116,7 +115,7 @@ class EndTxnRequest(Message, gc=False):
                 ), pos + 11
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(EndTxnRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -124,15 +123,12 @@ class EndTxnRequest(Message, gc=False):
             if 3 <= version <= 5:
                 transactional_id_raw = self.transactional_id.encode()
                 transactional_id_size = len(transactional_id_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[transactional_id_size]
                     if transactional_id_size < 128
                     else string_size(transactional_id_size),
-                    transactional_id_raw,
-                    _write_qhtB(self.producer_id, self.producer_epoch, self.committed, tags), section,
+                    transactional_id_raw, _write_qht(self.producer_id, self.producer_epoch, self.committed),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()

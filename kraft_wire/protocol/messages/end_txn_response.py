@@ -17,8 +17,7 @@ _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihqhB = struct.Struct(">ihqhB").unpack_from
 _write_ih = struct.Struct(">ih").pack
-_write_ihB = struct.Struct(">ihB").pack
-_write_ihqhB = struct.Struct(">ihqhB").pack
+_write_ihqh = struct.Struct(">ihqh").pack
 
 
 class EndTxnResponse(Message, gc=False):
@@ -47,8 +46,8 @@ class EndTxnResponse(Message, gc=False):
     """int16, version 5, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> EndTxnResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> EndTxnResponse:
         try:
             if version == 5:
                 throttle_time_ms, error_code, producer_id, producer_epoch, tags = _read_ihqhB(data, 0)
@@ -67,10 +66,10 @@ class EndTxnResponse(Message, gc=False):
                 return EndTxnResponse(throttle_time_ms_3, error_code_3, -1, -1)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(EndTxnResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EndTxnResponse, int]:
         start = pos
         try:
             if version == 5:
@@ -94,26 +93,23 @@ class EndTxnResponse(Message, gc=False):
                 return EndTxnResponse(throttle_time_ms_3, error_code_3, -1, -1), pos + 6
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(EndTxnResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 5:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihqhB(
-                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags,
+                    _write_ihqh(
+                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch,
                     ),
-                    section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 3 <= version <= 4:
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags_2), section_2))
+                return b"".join((
+                    _write_ih(self.throttle_time_ms, self.error_code),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
             if 0 <= version <= 2:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -37,8 +37,8 @@ class EnvelopeRequest(Message, gc=False):
     """bytes, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> EnvelopeRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> EnvelopeRequest:
         try:
             if version == 0:
                 request_data_size = data[0]
@@ -100,10 +100,10 @@ class EnvelopeRequest(Message, gc=False):
                 return EnvelopeRequest(request_data, request_principal, client_host_address, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(EnvelopeRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EnvelopeRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EnvelopeRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -166,7 +166,7 @@ class EnvelopeRequest(Message, gc=False):
                 return EnvelopeRequest(request_data, request_principal, client_host_address, unknown), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(EnvelopeRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -181,9 +181,6 @@ class EnvelopeRequest(Message, gc=False):
                     request_principal_raw, request_principal_size = b"", 0
                 client_host_address_raw = self.client_host_address
                 client_host_address_size = len(client_host_address_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size),
                     request_data_raw,
@@ -194,7 +191,8 @@ class EnvelopeRequest(Message, gc=False):
                     SIZES[client_host_address_size]
                     if client_host_address_size < 128
                     else uvarint(client_host_address_size),
-                    client_host_address_raw, SIZES[tags], section,
+                    client_host_address_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -15,7 +15,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
-_write_hB = struct.Struct(">hB").pack
+_write_h = struct.Struct(">h").pack
 
 
 class EnvelopeResponse(Message, gc=False):
@@ -38,8 +38,8 @@ class EnvelopeResponse(Message, gc=False):
     """int16, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> EnvelopeResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> EnvelopeResponse:
         try:
             if version == 0:
                 response_data_size = data[0]
@@ -67,10 +67,10 @@ class EnvelopeResponse(Message, gc=False):
                 return EnvelopeResponse(response_data, error_code, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(EnvelopeResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EnvelopeResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[EnvelopeResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -99,7 +99,7 @@ class EnvelopeResponse(Message, gc=False):
                 return EnvelopeResponse(response_data, error_code, unknown), pos + 3
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(EnvelopeResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -110,12 +110,10 @@ class EnvelopeResponse(Message, gc=False):
                     response_data_size = len(response_data_raw) + 1
                 else:
                     response_data_raw, response_data_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[response_data_size] if response_data_size < 128 else uvarint(response_data_size),
-                    response_data_raw, _write_hB(self.error_code, tags), section,
+                    response_data_raw, _write_h(self.error_code),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -16,7 +16,6 @@ from kraft_wire.protocol.tier import use_compiled
 _read_hqi = struct.Struct(">hqi").unpack_from
 _read_hqiB = struct.Struct(">hqiB").unpack_from
 _write_hqi = struct.Struct(">hqi").pack
-_write_hqiB = struct.Struct(">hqiB").pack
 
 
 class ExpireDelegationTokenResponse(Message, gc=False):
@@ -42,8 +41,8 @@ class ExpireDelegationTokenResponse(Message, gc=False):
     """int32, in milliseconds, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ExpireDelegationTokenResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ExpireDelegationTokenResponse:
         try:
             if version == 2:
                 error_code, expiry_timestamp_ms, throttle_time_ms, tags = _read_hqiB(data, 0)
@@ -58,10 +57,10 @@ class ExpireDelegationTokenResponse(Message, gc=False):
                 return ExpireDelegationTokenResponse(error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ExpireDelegationTokenResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ExpireDelegationTokenResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ExpireDelegationTokenResponse, int]:
         start = pos
         try:
             if version == 2:
@@ -80,18 +79,15 @@ class ExpireDelegationTokenResponse(Message, gc=False):
                 ), pos + 14
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ExpireDelegationTokenResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 2:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_hqiB(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms, tags),
-                    section,
+                    _write_hqi(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 1:
                 if self.unknown_tagged_fields:

@@ -13,7 +13,7 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_write_hB = struct.Struct(">hB").pack
+_write_h = struct.Struct(">h").pack
 _read_string_hB = string_readers("hB")
 
 
@@ -37,8 +37,8 @@ class FeatureLevelRecord(Message, gc=False):
     """int16, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> FeatureLevelRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> FeatureLevelRecord:
         try:
             if version == 0:
                 name_size = data[0]
@@ -53,10 +53,10 @@ class FeatureLevelRecord(Message, gc=False):
                 return FeatureLevelRecord(name.decode(), feature_level, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(FeatureLevelRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FeatureLevelRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FeatureLevelRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -72,7 +72,7 @@ class FeatureLevelRecord(Message, gc=False):
                 return FeatureLevelRecord(name.decode(), feature_level, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(FeatureLevelRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -80,12 +80,10 @@ class FeatureLevelRecord(Message, gc=False):
             if version == 0:
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_hB(self.feature_level, tags), section,
+                    _write_h(self.feature_level),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_iqB = struct.Struct(">iqB").unpack_from
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 
 
 class FenceBrokerRecord(Message, gc=False):
@@ -37,8 +37,8 @@ class FenceBrokerRecord(Message, gc=False):
     """int64, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> FenceBrokerRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> FenceBrokerRecord:
         try:
             if version == 0:
                 id, epoch, tags = _read_iqB(data, 0)
@@ -48,10 +48,10 @@ class FenceBrokerRecord(Message, gc=False):
                 return FenceBrokerRecord(id, epoch, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(FenceBrokerRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FenceBrokerRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FenceBrokerRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -63,16 +63,16 @@ class FenceBrokerRecord(Message, gc=False):
                 return FenceBrokerRecord(id, epoch, unknown), pos + 13
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(FenceBrokerRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_iqB(self.id, self.epoch, tags), section))
+                return b"".join((
+                    _write_iq(self.id, self.epoch),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -23,11 +23,13 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16s = struct.Struct(">16s").unpack_from
 _read_16sB = struct.Struct(">16sB").unpack_from
+_read_BB = struct.Struct(">BB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihiB = struct.Struct(">ihiB").unpack_from
+_read_ihix16sBihqqqBiB = struct.Struct(">ihix16sBihqqqBiB").unpack_from
 _read_ihqq = struct.Struct(">ihqq").unpack_from
 _read_ihqqqB = struct.Struct(">ihqqqB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
@@ -38,21 +40,22 @@ _read_qq = struct.Struct(">qq").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
+_write_BBB = struct.Struct(">BBB").pack
 _write_h = struct.Struct(">h").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ihi = struct.Struct(">ihi").pack
 _write_ihiB = struct.Struct(">ihiB").pack
+_write_ihiB16sBihqqqBi = struct.Struct(">ihiB16sBihqqqBi").pack
 _write_ihqq = struct.Struct(">ihqq").pack
 _write_ihqqq = struct.Struct(">ihqqq").pack
 _write_ihqqqB = struct.Struct(">ihqqqB").pack
-_write_iiB = struct.Struct(">iiB").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iq = struct.Struct(">iq").pack
 _write_q = struct.Struct(">q").pack
-_write_qiB = struct.Struct(">qiB").pack
+_write_qi = struct.Struct(">qi").pack
 _write_qq = struct.Struct(">qq").pack
-_write_qqB = struct.Struct(">qqB").pack
 _read_string = string_readers("")
 _read_nullable_string_B = nullable_string_readers("B")
 _read_string_iB = string_readers("iB")
@@ -256,214 +259,158 @@ class FetchResponse(Message, gc=False):
     """[]NodeEndpoint, versions 16 to 18, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> FetchResponse:
         start = pos
         try:
             if 16 <= version <= 18:
-                throttle_time_ms, error_code, session_id, responses_size = _read_ihiB(data, pos)
+                if data[pos + 10] == 2:
+                    (
+                        throttle_time_ms, error_code, session_id, topic_id, partitions_size, partition_index,
+                        error_code_2, high_watermark, last_stable_offset, log_start_offset,
+                        aborted_transactions_size, preferred_read_replica, records_size,
+                    ) = _read_ihix16sBihqqqBiB(data, pos)
+                    if partitions_size == 2 and aborted_transactions_size < 2:
+                        pos += 64
+                        records: bytes | None
+                        if records_size > 127:
+                            records_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if records_size > 16383:
+                                records_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if records_size > 2097151:
+                                    records_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if records_size > 0:
+                            end = pos + records_size - 1
+                            records = data[pos:end]
+                            pos = end
+                        else:
+                            records = None
+                        tags = data[pos]
+                        pos += 1
+                        diverging_epoch: EpochEndOffset
+                        diverging_epoch = EpochEndOffset()
+                        current_leader: LeaderIdAndEpoch
+                        current_leader = LeaderIdAndEpoch()
+                        snapshot_id: SnapshotId
+                        snapshot_id = SnapshotId()
+                        unknown: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                epoch, end_offset, tags_2 = _read_iqB(data, pos + 2)
+                                unknown_2: UnknownTags = ()
+                                if tags_2:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 15, tags_2)
+                                    pos -= 15
+                                pos += 15
+                                diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_2)
+                                tags -= 1
+                            if tags and data[pos] == 1:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                leader_id, leader_epoch, tags_3 = _read_iiB(data, pos + 2)
+                                unknown_3: UnknownTags = ()
+                                if tags_3:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 11, tags_3)
+                                    pos -= 11
+                                pos += 11
+                                current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                tags -= 1
+                            if tags and data[pos] == 2:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                end_offset_2, epoch_2, tags_4 = _read_qiB(data, pos + 2)
+                                unknown_4: UnknownTags = ()
+                                if tags_4:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 15, tags_4)
+                                    pos -= 15
+                                pos += 15
+                                snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_4)
+                                tags -= 1
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos, tags, 3)
+                        tags_5, tags_6 = _read_BB(data, pos)
+                        if tags_5 == 0:
+                            pos += 2
+                            node_endpoints: list[NodeEndpoint]
+                            node_endpoints = []
+                            unknown_5: UnknownTags = ()
+                            if tags_6:
+                                if tags_6 > 127:
+                                    refuse()
+                                if data[pos] == 0:
+                                    if data[pos + 1] > 127:
+                                        pos = skip_long_size(data, pos)
+                                    node_endpoints_size = data[pos + 2]
+                                    pos += 3
+                                    node_endpoints = []
+                                    if node_endpoints_size != 1:
+                                        if not 0 < node_endpoints_size < 128:
+                                            node_endpoints_size, pos = long_count(
+                                                data, pos, node_endpoints_size,
+                                            )
+                                        while node_endpoints_size > 1:
+                                            node_endpoints_size -= 1
+                                            node_id, host_size = _read_iB(data, pos)
+                                            if host_size < 128:
+                                                host, port, rack_size = _read_string_iB[host_size](
+                                                    data, pos + 5,
+                                                )
+                                                pos += host_size + 9
+                                            else:
+                                                (
+                                                    host, port, rack_size,
+                                                ), pos = long_string(data, pos + 5, host_size, "iB")
+                                            if rack_size < 128:
+                                                rack, tags_7 = _read_nullable_string_B[rack_size](data, pos)
+                                                pos += (rack_size or 1)
+                                            else:
+                                                (rack, tags_7), pos = long_string(data, pos, rack_size, "B")
+                                            unknown_6: UnknownTags = ()
+                                            if tags_7:
+                                                unknown_6, pos = read_unknown_tags(data, pos, tags_7)
+                                            node_endpoints.append(NodeEndpoint(
+                                                node_id, host.decode(), port,
+                                                rack.decode() if rack_size else None, unknown_6,
+                                            ))
+                                    tags_6 -= 1
+                                if tags_6:
+                                    unknown_5, pos = read_unknown_tags(data, pos, tags_6, 1)
+                            message = FetchResponse(
+                                throttle_time_ms, error_code, session_id,
+                                [FetchableTopicResponse(
+                                    '', UUIDS[topic_id],
+                                    [PartitionData(
+                                        partition_index, error_code_2, high_watermark, last_stable_offset,
+                                        log_start_offset, diverging_epoch, current_leader, snapshot_id,
+                                        [] if aborted_transactions_size else None, preferred_read_replica,
+                                        records, unknown,
+                                    )],
+                                )],
+                                node_endpoints, unknown_5,
+                            )
+                            if ends is not None:
+                                ends.append(pos)
+                            return message
+                pos = start
+                throttle_time_ms_2, error_code_3, session_id_2, responses_size_2 = _read_ihiB(data, pos)
                 pos += 11
                 responses: list[FetchableTopicResponse]
                 responses = []
-                if responses_size != 1:
-                    if not 0 < responses_size < 128:
-                        responses_size, pos = long_count(data, pos, responses_size)
-                    while responses_size > 1:
-                        responses_size -= 1
-                        topic_id, partitions_size = _read_16sB(data, pos)
-                        pos += 17
-                        partitions: list[PartitionData]
-                        partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                (
-                                    partition_index, error_code_2, high_watermark, last_stable_offset,
-                                    log_start_offset, aborted_transactions_size,
-                                ) = _read_ihqqqB(data, pos)
-                                pos += 31
-                                aborted_transactions: list[AbortedTransaction] | None
-                                if aborted_transactions_size == 0:
-                                    aborted_transactions = None
-                                else:
-                                    aborted_transactions = []
-                                    if aborted_transactions_size != 1:
-                                        if not 0 < aborted_transactions_size < 128:
-                                            aborted_transactions_size, pos = long_count(
-                                                data, pos, aborted_transactions_size,
-                                            )
-                                        if aborted_transactions_size > 4:
-                                            columns, aborted_transactions_size, pos = _read_rows_q_q(
-                                                data, pos, aborted_transactions_size,
-                                            )
-                                            aborted_transactions = list(map(AbortedTransaction, *columns))
-                                        while aborted_transactions_size > 1:
-                                            aborted_transactions_size -= 1
-                                            producer_id, first_offset, tags = _read_qqB(data, pos)
-                                            unknown: UnknownTags = ()
-                                            if tags:
-                                                unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                                                pos -= 17
-                                            pos += 17
-                                            aborted_transactions.append(AbortedTransaction(
-                                                producer_id, first_offset, unknown,
-                                            ))
-                                preferred_read_replica, records_size = _read_iB(data, pos)
-                                pos += 5
-                                records: bytes | None
-                                if records_size > 127:
-                                    records_size += (data[pos] - 1) << 7
-                                    pos += 1
-                                    if records_size > 16383:
-                                        records_size += (data[pos] - 1) << 14
-                                        pos += 1
-                                        if records_size > 2097151:
-                                            records_size, pos = long_size(data, pos - 2, data[pos - 3])
-                                if records_size > 0:
-                                    end = pos + records_size - 1
-                                    records = data[pos:end]
-                                    pos = end
-                                else:
-                                    records = None
-                                tags_2 = data[pos]
-                                pos += 1
-                                diverging_epoch: EpochEndOffset
-                                diverging_epoch = EpochEndOffset()
-                                current_leader: LeaderIdAndEpoch
-                                current_leader = LeaderIdAndEpoch()
-                                snapshot_id: SnapshotId
-                                snapshot_id = SnapshotId()
-                                unknown_2: UnknownTags = ()
-                                if tags_2:
-                                    if tags_2 > 127:
-                                        refuse()
-                                    if data[pos] == 0:
-                                        if data[pos + 1] > 127:
-                                            pos = skip_long_size(data, pos)
-                                        epoch, end_offset, tags_3 = _read_iqB(data, pos + 2)
-                                        unknown_3: UnknownTags = ()
-                                        if tags_3:
-                                            unknown_3, pos = read_unknown_tags(data, pos + 15, tags_3)
-                                            pos -= 15
-                                        diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
-                                        pos += 15
-                                        tags_2 -= 1
-                                    if tags_2 and data[pos] == 1:
-                                        if data[pos + 1] > 127:
-                                            pos = skip_long_size(data, pos)
-                                        leader_id, leader_epoch, tags_4 = _read_iiB(data, pos + 2)
-                                        unknown_4: UnknownTags = ()
-                                        if tags_4:
-                                            unknown_4, pos = read_unknown_tags(data, pos + 11, tags_4)
-                                            pos -= 11
-                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_4)
-                                        pos += 11
-                                        tags_2 -= 1
-                                    if tags_2 and data[pos] == 2:
-                                        if data[pos + 1] > 127:
-                                            pos = skip_long_size(data, pos)
-                                        end_offset_2, epoch_2, tags_5 = _read_qiB(data, pos + 2)
-                                        unknown_5: UnknownTags = ()
-                                        if tags_5:
-                                            unknown_5, pos = read_unknown_tags(data, pos + 15, tags_5)
-                                            pos -= 15
-                                        snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_5)
-                                        pos += 15
-                                        tags_2 -= 1
-                                    if tags_2:
-                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 3)
-                                partitions.append(PartitionData(
-                                    partition_index, error_code_2, high_watermark, last_stable_offset,
-                                    log_start_offset, diverging_epoch, current_leader, snapshot_id,
-                                    aborted_transactions, preferred_read_replica, records, unknown_2,
-                                ))
-                        tags_6 = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags_6:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
-                            pos -= 1
-                        pos += 1
-                        responses.append(FetchableTopicResponse('', UUIDS[topic_id], partitions, unknown_6))
-                tags_7 = data[pos]
-                pos += 1
-                node_endpoints: list[NodeEndpoint]
-                node_endpoints = []
-                unknown_7: UnknownTags = ()
-                if tags_7:
-                    if tags_7 > 127:
-                        refuse()
-                    if data[pos] == 0:
-                        if data[pos + 1] > 127:
-                            pos = skip_long_size(data, pos)
-                        node_endpoints_size = data[pos + 2]
-                        pos += 3
-                        node_endpoints = []
-                        if node_endpoints_size != 1:
-                            if not 0 < node_endpoints_size < 128:
-                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
-                            while node_endpoints_size > 1:
-                                node_endpoints_size -= 1
-                                node_id, host_size = _read_iB(data, pos)
-                                if host_size < 128:
-                                    host, port, rack_size = _read_string_iB[host_size](data, pos + 5)
-                                    pos += host_size + 9
-                                else:
-                                    (host, port, rack_size), pos = long_string(data, pos + 5, host_size, "iB")
-                                if rack_size < 128:
-                                    rack, tags_8 = _read_nullable_string_B[rack_size](data, pos)
-                                    pos += (rack_size or 1)
-                                else:
-                                    (rack, tags_8), pos = long_string(data, pos, rack_size, "B")
-                                unknown_8: UnknownTags = ()
-                                if tags_8:
-                                    unknown_8, pos = read_unknown_tags(data, pos, tags_8)
-                                node_endpoints.append(NodeEndpoint(
-                                    node_id, host.decode(), port, rack.decode() if rack_size else None,
-                                    unknown_8,
-                                ))
-                        tags_7 -= 1
-                    if tags_7:
-                        unknown_7, pos = read_unknown_tags(data, pos, tags_7, 1)
-                message = FetchResponse(
-                    throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7,
-                )
-                if ends is not None:
-                    ends.append(pos)
-                return message
-            if 12 <= version <= 15:
-                throttle_time_ms_2, error_code_3, session_id_2, responses_size_2 = _read_ihiB(data, pos)
-                pos += 11
-                responses_2: list[FetchableTopicResponse]
-                responses_2 = []
                 if responses_size_2 != 1:
                     if not 0 < responses_size_2 < 128:
                         responses_size_2, pos = long_count(data, pos, responses_size_2)
                     while responses_size_2 > 1:
                         responses_size_2 -= 1
-                        topic: str
-                        if version <= 12:
-                            topic_size = data[pos]
-                            if topic_size < 128:
-                                topic_raw, = _read_string[topic_size](data, pos + 1)
-                                pos += topic_size
-                            else:
-                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
-                            topic = topic_raw.decode()
-                        else:
-                            topic = ''
-                        topic_id_2: Uuid
-                        if version >= 13:
-                            topic_id_2, = _read_16s(data, pos)
-                            pos += 16
-                            topic_id_2 = UUIDS[topic_id_2]
-                        else:
-                            topic_id_2 = Uuid.ZERO
-                        partitions_size_2 = data[pos]
-                        pos += 1
-                        partitions_2: list[PartitionData]
-                        partitions_2 = []
+                        topic_id_2, partitions_size_2 = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
@@ -474,11 +421,11 @@ class FetchResponse(Message, gc=False):
                                     log_start_offset_2, aborted_transactions_size_2,
                                 ) = _read_ihqqqB(data, pos)
                                 pos += 31
-                                aborted_transactions_2: list[AbortedTransaction] | None
+                                aborted_transactions: list[AbortedTransaction] | None
                                 if aborted_transactions_size_2 == 0:
-                                    aborted_transactions_2 = None
+                                    aborted_transactions = None
                                 else:
-                                    aborted_transactions_2 = []
+                                    aborted_transactions = []
                                     if aborted_transactions_size_2 != 1:
                                         if not 0 < aborted_transactions_size_2 < 128:
                                             aborted_transactions_size_2, pos = long_count(
@@ -488,17 +435,17 @@ class FetchResponse(Message, gc=False):
                                             columns, aborted_transactions_size_2, pos = _read_rows_q_q(
                                                 data, pos, aborted_transactions_size_2,
                                             )
-                                            aborted_transactions_2 = list(map(AbortedTransaction, *columns))
+                                            aborted_transactions = list(map(AbortedTransaction, *columns))
                                         while aborted_transactions_size_2 > 1:
                                             aborted_transactions_size_2 -= 1
-                                            producer_id_2, first_offset_2, tags_9 = _read_qqB(data, pos)
-                                            unknown_9: UnknownTags = ()
-                                            if tags_9:
-                                                unknown_9, pos = read_unknown_tags(data, pos + 17, tags_9)
+                                            producer_id, first_offset, tags_8 = _read_qqB(data, pos)
+                                            unknown_7: UnknownTags = ()
+                                            if tags_8:
+                                                unknown_7, pos = read_unknown_tags(data, pos + 17, tags_8)
                                                 pos -= 17
                                             pos += 17
-                                            aborted_transactions_2.append(AbortedTransaction(
-                                                producer_id_2, first_offset_2, unknown_9,
+                                            aborted_transactions.append(AbortedTransaction(
+                                                producer_id, first_offset, unknown_7,
                                             ))
                                 preferred_read_replica_2, records_size_2 = _read_iB(data, pos)
                                 pos += 5
@@ -517,7 +464,7 @@ class FetchResponse(Message, gc=False):
                                     pos = end
                                 else:
                                     records_2 = None
-                                tags_10 = data[pos]
+                                tags_9 = data[pos]
                                 pos += 1
                                 diverging_epoch_2: EpochEndOffset
                                 diverging_epoch_2 = EpochEndOffset()
@@ -525,91 +472,287 @@ class FetchResponse(Message, gc=False):
                                 current_leader_2 = LeaderIdAndEpoch()
                                 snapshot_id_2: SnapshotId
                                 snapshot_id_2 = SnapshotId()
-                                unknown_10: UnknownTags = ()
-                                if tags_10:
-                                    if tags_10 > 127:
+                                unknown_8: UnknownTags = ()
+                                if tags_9:
+                                    if tags_9 > 127:
                                         refuse()
                                     if data[pos] == 0:
                                         if data[pos + 1] > 127:
                                             pos = skip_long_size(data, pos)
-                                        epoch_3, end_offset_3, tags_11 = _read_iqB(data, pos + 2)
-                                        unknown_11: UnknownTags = ()
+                                        epoch_3, end_offset_3, tags_10 = _read_iqB(data, pos + 2)
+                                        unknown_9: UnknownTags = ()
+                                        if tags_10:
+                                            unknown_9, pos = read_unknown_tags(data, pos + 15, tags_10)
+                                            pos -= 15
+                                        pos += 15
+                                        diverging_epoch_2 = EpochEndOffset(epoch_3, end_offset_3, unknown_9)
+                                        tags_9 -= 1
+                                    if tags_9 and data[pos] == 1:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_2, leader_epoch_2, tags_11 = _read_iiB(data, pos + 2)
+                                        unknown_10: UnknownTags = ()
                                         if tags_11:
-                                            unknown_11, pos = read_unknown_tags(data, pos + 15, tags_11)
-                                            pos -= 15
-                                        diverging_epoch_2 = EpochEndOffset(epoch_3, end_offset_3, unknown_11)
-                                        pos += 15
-                                        tags_10 -= 1
-                                    if tags_10 and data[pos] == 1:
-                                        if data[pos + 1] > 127:
-                                            pos = skip_long_size(data, pos)
-                                        leader_id_2, leader_epoch_2, tags_12 = _read_iiB(data, pos + 2)
-                                        unknown_12: UnknownTags = ()
-                                        if tags_12:
-                                            unknown_12, pos = read_unknown_tags(data, pos + 11, tags_12)
+                                            unknown_10, pos = read_unknown_tags(data, pos + 11, tags_11)
                                             pos -= 11
-                                        current_leader_2 = LeaderIdAndEpoch(
-                                            leader_id_2, leader_epoch_2, unknown_12,
-                                        )
                                         pos += 11
-                                        tags_10 -= 1
-                                    if tags_10 and data[pos] == 2:
+                                        current_leader_2 = LeaderIdAndEpoch(
+                                            leader_id_2, leader_epoch_2, unknown_10,
+                                        )
+                                        tags_9 -= 1
+                                    if tags_9 and data[pos] == 2:
                                         if data[pos + 1] > 127:
                                             pos = skip_long_size(data, pos)
-                                        end_offset_4, epoch_4, tags_13 = _read_qiB(data, pos + 2)
-                                        unknown_13: UnknownTags = ()
-                                        if tags_13:
-                                            unknown_13, pos = read_unknown_tags(data, pos + 15, tags_13)
+                                        end_offset_4, epoch_4, tags_12 = _read_qiB(data, pos + 2)
+                                        unknown_11: UnknownTags = ()
+                                        if tags_12:
+                                            unknown_11, pos = read_unknown_tags(data, pos + 15, tags_12)
                                             pos -= 15
-                                        snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
                                         pos += 15
-                                        tags_10 -= 1
-                                    if tags_10:
-                                        unknown_10, pos = read_unknown_tags(data, pos, tags_10, 3)
-                                partitions_2.append(PartitionData(
+                                        snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_11)
+                                        tags_9 -= 1
+                                    if tags_9:
+                                        unknown_8, pos = read_unknown_tags(data, pos, tags_9, 3)
+                                partitions.append(PartitionData(
                                     partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
                                     log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2,
-                                    aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10,
+                                    aborted_transactions, preferred_read_replica_2, records_2, unknown_8,
                                 ))
-                        tags_14 = data[pos]
-                        unknown_14: UnknownTags = ()
-                        if tags_14:
-                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags_14)
+                        tags_13 = data[pos]
+                        unknown_12: UnknownTags = ()
+                        if tags_13:
+                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags_13)
+                            pos -= 1
+                        pos += 1
+                        responses.append(FetchableTopicResponse(
+                            '', UUIDS[topic_id_2], partitions, unknown_12,
+                        ))
+                tags_14 = data[pos]
+                pos += 1
+                node_endpoints_2: list[NodeEndpoint]
+                node_endpoints_2 = []
+                unknown_13: UnknownTags = ()
+                if tags_14:
+                    if tags_14 > 127:
+                        refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size_2 = data[pos + 2]
+                        pos += 3
+                        node_endpoints_2 = []
+                        if node_endpoints_size_2 != 1:
+                            if not 0 < node_endpoints_size_2 < 128:
+                                node_endpoints_size_2, pos = long_count(data, pos, node_endpoints_size_2)
+                            while node_endpoints_size_2 > 1:
+                                node_endpoints_size_2 -= 1
+                                node_id_2, host_size_2 = _read_iB(data, pos)
+                                if host_size_2 < 128:
+                                    host_2, port_2, rack_size_2 = _read_string_iB[host_size_2](data, pos + 5)
+                                    pos += host_size_2 + 9
+                                else:
+                                    (
+                                        host_2, port_2, rack_size_2,
+                                    ), pos = long_string(data, pos + 5, host_size_2, "iB")
+                                if rack_size_2 < 128:
+                                    rack_2, tags_15 = _read_nullable_string_B[rack_size_2](data, pos)
+                                    pos += (rack_size_2 or 1)
+                                else:
+                                    (rack_2, tags_15), pos = long_string(data, pos, rack_size_2, "B")
+                                unknown_14: UnknownTags = ()
+                                if tags_15:
+                                    unknown_14, pos = read_unknown_tags(data, pos, tags_15)
+                                node_endpoints_2.append(NodeEndpoint(
+                                    node_id_2, host_2.decode(), port_2,
+                                    rack_2.decode() if rack_size_2 else None, unknown_14,
+                                ))
+                        tags_14 -= 1
+                    if tags_14:
+                        unknown_13, pos = read_unknown_tags(data, pos, tags_14, 1)
+                message = FetchResponse(
+                    throttle_time_ms_2, error_code_3, session_id_2, responses, node_endpoints_2, unknown_13,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
+            if 12 <= version <= 15:
+                throttle_time_ms_3, error_code_5, session_id_3, responses_size_3 = _read_ihiB(data, pos)
+                pos += 11
+                responses_2: list[FetchableTopicResponse]
+                responses_2 = []
+                if responses_size_3 != 1:
+                    if not 0 < responses_size_3 < 128:
+                        responses_size_3, pos = long_count(data, pos, responses_size_3)
+                    while responses_size_3 > 1:
+                        responses_size_3 -= 1
+                        topic: str
+                        if version <= 12:
+                            topic_size = data[pos]
+                            if topic_size < 128:
+                                topic_raw, = _read_string[topic_size](data, pos + 1)
+                                pos += topic_size
+                            else:
+                                (topic_raw,), pos = long_string(data, pos + 1, topic_size, "")
+                            topic = topic_raw.decode()
+                        else:
+                            topic = ''
+                        topic_id_3: Uuid
+                        if version >= 13:
+                            topic_id_3, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_3 = UUIDS[topic_id_3]
+                        else:
+                            topic_id_3 = Uuid.ZERO
+                        partitions_size_3 = data[pos]
+                        pos += 1
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
+                                (
+                                    partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3,
+                                    log_start_offset_3, aborted_transactions_size_3,
+                                ) = _read_ihqqqB(data, pos)
+                                pos += 31
+                                aborted_transactions_2: list[AbortedTransaction] | None
+                                if aborted_transactions_size_3 == 0:
+                                    aborted_transactions_2 = None
+                                else:
+                                    aborted_transactions_2 = []
+                                    if aborted_transactions_size_3 != 1:
+                                        if not 0 < aborted_transactions_size_3 < 128:
+                                            aborted_transactions_size_3, pos = long_count(
+                                                data, pos, aborted_transactions_size_3,
+                                            )
+                                        if aborted_transactions_size_3 > 4:
+                                            columns, aborted_transactions_size_3, pos = _read_rows_q_q(
+                                                data, pos, aborted_transactions_size_3,
+                                            )
+                                            aborted_transactions_2 = list(map(AbortedTransaction, *columns))
+                                        while aborted_transactions_size_3 > 1:
+                                            aborted_transactions_size_3 -= 1
+                                            producer_id_2, first_offset_2, tags_16 = _read_qqB(data, pos)
+                                            unknown_15: UnknownTags = ()
+                                            if tags_16:
+                                                unknown_15, pos = read_unknown_tags(data, pos + 17, tags_16)
+                                                pos -= 17
+                                            pos += 17
+                                            aborted_transactions_2.append(AbortedTransaction(
+                                                producer_id_2, first_offset_2, unknown_15,
+                                            ))
+                                preferred_read_replica_3, records_size_3 = _read_iB(data, pos)
+                                pos += 5
+                                records_3: bytes | None
+                                if records_size_3 > 127:
+                                    records_size_3 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if records_size_3 > 16383:
+                                        records_size_3 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if records_size_3 > 2097151:
+                                            records_size_3, pos = long_size(data, pos - 2, data[pos - 3])
+                                if records_size_3 > 0:
+                                    end = pos + records_size_3 - 1
+                                    records_3 = data[pos:end]
+                                    pos = end
+                                else:
+                                    records_3 = None
+                                tags_17 = data[pos]
+                                pos += 1
+                                diverging_epoch_3: EpochEndOffset
+                                diverging_epoch_3 = EpochEndOffset()
+                                current_leader_3: LeaderIdAndEpoch
+                                current_leader_3 = LeaderIdAndEpoch()
+                                snapshot_id_3: SnapshotId
+                                snapshot_id_3 = SnapshotId()
+                                unknown_16: UnknownTags = ()
+                                if tags_17:
+                                    if tags_17 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        epoch_5, end_offset_5, tags_18 = _read_iqB(data, pos + 2)
+                                        unknown_17: UnknownTags = ()
+                                        if tags_18:
+                                            unknown_17, pos = read_unknown_tags(data, pos + 15, tags_18)
+                                            pos -= 15
+                                        pos += 15
+                                        diverging_epoch_3 = EpochEndOffset(epoch_5, end_offset_5, unknown_17)
+                                        tags_17 -= 1
+                                    if tags_17 and data[pos] == 1:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_3, leader_epoch_3, tags_19 = _read_iiB(data, pos + 2)
+                                        unknown_18: UnknownTags = ()
+                                        if tags_19:
+                                            unknown_18, pos = read_unknown_tags(data, pos + 11, tags_19)
+                                            pos -= 11
+                                        pos += 11
+                                        current_leader_3 = LeaderIdAndEpoch(
+                                            leader_id_3, leader_epoch_3, unknown_18,
+                                        )
+                                        tags_17 -= 1
+                                    if tags_17 and data[pos] == 2:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        end_offset_6, epoch_6, tags_20 = _read_qiB(data, pos + 2)
+                                        unknown_19: UnknownTags = ()
+                                        if tags_20:
+                                            unknown_19, pos = read_unknown_tags(data, pos + 15, tags_20)
+                                            pos -= 15
+                                        pos += 15
+                                        snapshot_id_3 = SnapshotId(end_offset_6, epoch_6, unknown_19)
+                                        tags_17 -= 1
+                                    if tags_17:
+                                        unknown_16, pos = read_unknown_tags(data, pos, tags_17, 3)
+                                partitions_2.append(PartitionData(
+                                    partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3,
+                                    log_start_offset_3, diverging_epoch_3, current_leader_3, snapshot_id_3,
+                                    aborted_transactions_2, preferred_read_replica_3, records_3, unknown_16,
+                                ))
+                        tags_21 = data[pos]
+                        unknown_20: UnknownTags = ()
+                        if tags_21:
+                            unknown_20, pos = read_unknown_tags(data, pos + 1, tags_21)
                             pos -= 1
                         pos += 1
                         responses_2.append(FetchableTopicResponse(
-                            topic, topic_id_2, partitions_2, unknown_14,
+                            topic, topic_id_3, partitions_2, unknown_20,
                         ))
-                tags_15 = data[pos]
+                tags_22 = data[pos]
                 pos += 1
-                unknown_15: UnknownTags = ()
-                if tags_15:
-                    if tags_15 > 127:
+                unknown_21: UnknownTags = ()
+                if tags_22:
+                    if tags_22 > 127:
                         refuse()
-                    if tags_15:
-                        unknown_15, pos = read_unknown_tags(data, pos, tags_15, 1)
+                    if tags_22:
+                        unknown_21, pos = read_unknown_tags(data, pos, tags_22, 1)
                 message = FetchResponse(
-                    throttle_time_ms_2, error_code_3, session_id_2, responses_2, [], unknown_15,
+                    throttle_time_ms_3, error_code_5, session_id_3, responses_2, [], unknown_21,
                 )
                 if ends is not None:
                     ends.append(pos)
                 return message
             if 4 <= version <= 11:
-                throttle_time_ms_3, = _read_i(data, pos)
+                throttle_time_ms_4, = _read_i(data, pos)
                 pos += 4
-                error_code_5: int
-                session_id_3: int
+                error_code_7: int
+                session_id_4: int
                 if version >= 7:
-                    error_code_5, session_id_3 = _read_hi(data, pos)
+                    error_code_7, session_id_4 = _read_hi(data, pos)
                     pos += 6
                 else:
-                    error_code_5 = 0
-                    session_id_3 = 0
-                responses_size_3, = _read_i(data, pos)
+                    error_code_7 = 0
+                    session_id_4 = 0
+                responses_size_4, = _read_i(data, pos)
                 pos += 4
                 responses_3: list[FetchableTopicResponse]
                 responses_3 = []
-                for _ in range(check_count(data, pos, responses_size_3)):
+                for _ in range(check_count(data, pos, responses_size_4)):
                     topic_size_2, = _read_h(data, pos)
                     if topic_size_2 >= 0:
                         end = pos + 2 + topic_size_2
@@ -617,71 +760,191 @@ class FetchResponse(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    partitions_size_3, = _read_i(data, pos)
+                    partitions_size_4, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[PartitionData]
                     partitions_3 = []
-                    for _ in range(check_count(data, pos, partitions_size_3)):
-                        partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3 = _read_ihqq(
+                    for _ in range(check_count(data, pos, partitions_size_4)):
+                        partition_index_4, error_code_8, high_watermark_4, last_stable_offset_4 = _read_ihqq(
                             data, pos,
                         )
                         pos += 22
-                        log_start_offset_3: int
+                        log_start_offset_4: int
                         if version >= 5:
-                            log_start_offset_3, = _read_q(data, pos)
+                            log_start_offset_4, = _read_q(data, pos)
                             pos += 8
                         else:
-                            log_start_offset_3 = -1
-                        aborted_transactions_size_3, = _read_i(data, pos)
+                            log_start_offset_4 = -1
+                        aborted_transactions_size_4, = _read_i(data, pos)
                         pos += 4
                         aborted_transactions_3: list[AbortedTransaction] | None
-                        if aborted_transactions_size_3 < 0:
+                        if aborted_transactions_size_4 < 0:
                             aborted_transactions_3 = None
                         else:
                             aborted_transactions_3 = []
-                            for _ in range(check_count(data, pos, aborted_transactions_size_3)):
+                            for _ in range(check_count(data, pos, aborted_transactions_size_4)):
                                 producer_id_3, first_offset_3 = _read_qq(data, pos)
                                 pos += 16
                                 aborted_transactions_3.append(AbortedTransaction(
                                     producer_id_3, first_offset_3,
                                 ))
-                        preferred_read_replica_3: int
+                        preferred_read_replica_4: int
                         if version >= 11:
-                            preferred_read_replica_3, = _read_i(data, pos)
+                            preferred_read_replica_4, = _read_i(data, pos)
                             pos += 4
                         else:
-                            preferred_read_replica_3 = -1
-                        records_size_3, = _read_i(data, pos)
+                            preferred_read_replica_4 = -1
+                        records_size_4, = _read_i(data, pos)
                         pos += 4
-                        records_3: bytes | None
-                        if records_size_3 >= 0:
-                            end = pos + records_size_3
-                            records_3 = data[pos:end]
+                        records_4: bytes | None
+                        if records_size_4 >= 0:
+                            end = pos + records_size_4
+                            records_4 = data[pos:end]
                             pos = end
                         else:
-                            records_3 = None
+                            records_4 = None
                         partitions_3.append(PartitionData(
-                            partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3,
-                            log_start_offset_3, EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId(),
-                            aborted_transactions_3, preferred_read_replica_3, records_3,
+                            partition_index_4, error_code_8, high_watermark_4, last_stable_offset_4,
+                            log_start_offset_4, EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId(),
+                            aborted_transactions_3, preferred_read_replica_4, records_4,
                         ))
                     responses_3.append(FetchableTopicResponse(topic_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    message = FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3, [])
+                    message = FetchResponse(throttle_time_ms_4, error_code_7, session_id_4, responses_3, [])
                     if ends is not None:
                         ends.append(pos)
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(FetchResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return FetchResponse.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if 16 <= version <= 18:
+                responses = self.responses
+                if len(responses) == 1:
+                    item, = responses
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        aborted_transactions = item_2.aborted_transactions
+                        if aborted_transactions is None or aborted_transactions == []:
+                            if item_2.records is not None:
+                                records_raw = item_2.records
+                                records_size = len(records_raw) + 1
+                            else:
+                                records_raw, records_size = b"", 0
+                            section = b"\0"
+                            if (
+                                item_2.unknown_tagged_fields
+                                or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
+                                or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch
+                                or item_2.snapshot_id != _DEFAULT_SnapshotId
+                            ):
+                                known: list[tuple[int, bytes]] = []
+                                if item_2.diverging_epoch != _DEFAULT_EpochEndOffset:
+                                    diverging_epoch = item_2.diverging_epoch
+                                    known.append((
+                                        0,
+                                        b"".join((
+                                            _write_iq(diverging_epoch.epoch, diverging_epoch.end_offset),
+                                            write_tags((), diverging_epoch.unknown_tagged_fields)
+                                            if diverging_epoch.unknown_tagged_fields
+                                            else b"\0",
+                                        )),
+                                    ))
+                                if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                                    current_leader = item_2.current_leader
+                                    known.append((
+                                        1,
+                                        b"".join((
+                                            _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                                            write_tags((), current_leader.unknown_tagged_fields)
+                                            if current_leader.unknown_tagged_fields
+                                            else b"\0",
+                                        )),
+                                    ))
+                                if item_2.snapshot_id != _DEFAULT_SnapshotId:
+                                    snapshot_id = item_2.snapshot_id
+                                    known.append((
+                                        2,
+                                        b"".join((
+                                            _write_qi(snapshot_id.end_offset, snapshot_id.epoch),
+                                            write_tags((), snapshot_id.unknown_tagged_fields)
+                                            if snapshot_id.unknown_tagged_fields
+                                            else b"\0",
+                                        )),
+                                    ))
+                                section = write_tags(known, item_2.unknown_tagged_fields)
+                            section_2 = b"\0"
+                            if (
+                                self.unknown_tagged_fields
+                                or self.node_endpoints is None
+                                or self.node_endpoints
+                            ):
+                                known_2: list[tuple[int, bytes]] = []
+                                if self.node_endpoints is None or self.node_endpoints:
+                                    node_endpoints_payload: list[bytes] = []
+                                    node_endpoints = self.node_endpoints
+                                    node_endpoints_size = len(node_endpoints) + 1
+                                    node_endpoints_payload.append(
+                                        SIZES[node_endpoints_size]
+                                        if node_endpoints_size < 128
+                                        else uvarint(node_endpoints_size)
+                                    )
+                                    for item_3 in node_endpoints:
+                                        host_raw = item_3.host.encode()
+                                        host_size = len(host_raw) + 1
+                                        if item_3.rack is not None:
+                                            rack_raw = item_3.rack.encode()
+                                            rack_size = len(rack_raw) + 1
+                                        else:
+                                            rack_raw, rack_size = b"", 0
+                                        node_endpoints_payload += (
+                                            _write_iB(item_3.node_id, host_size)
+                                            if host_size < 128
+                                            else _write_i(item_3.node_id) + string_size(host_size),
+                                            host_raw,
+                                            _write_iB(item_3.port, rack_size)
+                                            if rack_size < 128
+                                            else _write_i(item_3.port) + string_size(rack_size),
+                                            rack_raw,
+                                            write_tags((), item_3.unknown_tagged_fields)
+                                            if item_3.unknown_tagged_fields
+                                            else b"\0",
+                                        )
+                                    known_2.append((0, b"".join(node_endpoints_payload)))
+                                section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                            if not (item.unknown_tagged_fields):
+                                return b"".join((
+                                    _write_ihiB16sBihqqqBi(
+                                        self.throttle_time_ms, self.error_code, self.session_id, 2,
+                                        item.topic_id, 2, item_2.partition_index, item_2.error_code,
+                                        item_2.high_watermark, item_2.last_stable_offset,
+                                        item_2.log_start_offset, 0 if aborted_transactions is None else 1,
+                                        item_2.preferred_read_replica,
+                                    ),
+                                    _write_BBB(
+                                        records_size & 127 | 128, records_size >> 7 & 127 | 128,
+                                        records_size >> 14,
+                                    )
+                                    if 16383 < records_size < 2097152
+                                    else uvarint(records_size),
+                                    records_raw, section, b"\0", section_2,
+                                ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -722,16 +985,18 @@ class FetchResponse(Message, gc=False):
                             ) + uvarint(aborted_transactions_size)
                         )
                         for item_3 in aborted_transactions:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qqB(item_3.producer_id, item_3.first_offset, tags), section)
+                            out += (
+                                _write_qq(item_3.producer_id, item_3.first_offset),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
+                            )
                         if item_2.records is not None:
                             records_raw = item_2.records
                             records_size = len(records_raw) + 1
                         else:
                             records_raw, records_size = b"", 0
-                        tags_2, section_2 = 0, b""
+                        section = b"\0"
                         if (
                             item_2.unknown_tagged_fields
                             or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
@@ -741,54 +1006,53 @@ class FetchResponse(Message, gc=False):
                             known: list[tuple[int, bytes]] = []
                             if item_2.diverging_epoch != _DEFAULT_EpochEndOffset:
                                 diverging_epoch = item_2.diverging_epoch
-                                tags_3, section_3 = 0, b""
-                                if diverging_epoch.unknown_tagged_fields:
-                                    tags_3, section_3 = write_tags((), diverging_epoch.unknown_tagged_fields)
                                 known.append((
                                     0,
                                     b"".join((
-                                        _write_iqB(diverging_epoch.epoch, diverging_epoch.end_offset, tags_3),
-                                        section_3,
+                                        _write_iq(diverging_epoch.epoch, diverging_epoch.end_offset),
+                                        write_tags((), diverging_epoch.unknown_tagged_fields)
+                                        if diverging_epoch.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
                             if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader = item_2.current_leader
-                                tags_4, section_4 = 0, b""
-                                if current_leader.unknown_tagged_fields:
-                                    tags_4, section_4 = write_tags((), current_leader.unknown_tagged_fields)
                                 known.append((
                                     1,
                                     b"".join((
-                                        _write_iiB(
-                                            current_leader.leader_id, current_leader.leader_epoch, tags_4,
-                                        ),
-                                        section_4,
+                                        _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                                        write_tags((), current_leader.unknown_tagged_fields)
+                                        if current_leader.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
                             if item_2.snapshot_id != _DEFAULT_SnapshotId:
                                 snapshot_id = item_2.snapshot_id
-                                tags_5, section_5 = 0, b""
-                                if snapshot_id.unknown_tagged_fields:
-                                    tags_5, section_5 = write_tags((), snapshot_id.unknown_tagged_fields)
                                 known.append((
                                     2,
                                     b"".join((
-                                        _write_qiB(snapshot_id.end_offset, snapshot_id.epoch, tags_5),
-                                        section_5,
+                                        _write_qi(snapshot_id.end_offset, snapshot_id.epoch),
+                                        write_tags((), snapshot_id.unknown_tagged_fields)
+                                        if snapshot_id.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
-                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields)
                         out += (
-                            _write_iB(item_2.preferred_read_replica, records_size)
-                            if records_size < 128
-                            else _write_i(item_2.preferred_read_replica) + uvarint(records_size),
-                            records_raw, SIZES[tags_2], section_2,
+                            _write_i(item_2.preferred_read_replica),
+                            _write_BBB(
+                                records_size & 127 | 128, records_size >> 7 & 127 | 128, records_size >> 14,
+                            )
+                            if 16383 < records_size < 2097152
+                            else uvarint(records_size),
+                            records_raw, section,
                         )
-                    tags_6, section_6 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known_2: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
@@ -808,9 +1072,6 @@ class FetchResponse(Message, gc=False):
                                 rack_size = len(rack_raw) + 1
                             else:
                                 rack_raw, rack_size = b"", 0
-                            tags_8, section_8 = 0, b""
-                            if item_4.unknown_tagged_fields:
-                                tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
                             node_endpoints_payload += (
                                 _write_iB(item_4.node_id, host_size)
                                 if host_size < 128
@@ -819,11 +1080,14 @@ class FetchResponse(Message, gc=False):
                                 _write_iB(item_4.port, rack_size)
                                 if rack_size < 128
                                 else _write_i(item_4.port) + string_size(rack_size),
-                                rack_raw, SIZES[tags_8], section_8,
+                                rack_raw,
+                                write_tags((), item_4.unknown_tagged_fields)
+                                if item_4.unknown_tagged_fields
+                                else b"\0",
                             )
                         known_2.append((0, b"".join(node_endpoints_payload)))
-                    tags_7, section_7 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                out.append(section_2)
                 return
             if 12 <= version <= 15:
                 if self.node_endpoints is None or self.node_endpoints:
@@ -867,16 +1131,18 @@ class FetchResponse(Message, gc=False):
                             ) + uvarint(aborted_transactions_size_2)
                         )
                         for item_7 in aborted_transactions_2:
-                            tags_9, section_9 = 0, b""
-                            if item_7.unknown_tagged_fields:
-                                tags_9, section_9 = write_tags((), item_7.unknown_tagged_fields)
-                            out += (_write_qqB(item_7.producer_id, item_7.first_offset, tags_9), section_9)
+                            out += (
+                                _write_qq(item_7.producer_id, item_7.first_offset),
+                                write_tags((), item_7.unknown_tagged_fields)
+                                if item_7.unknown_tagged_fields
+                                else b"\0",
+                            )
                         if item_6.records is not None:
                             records_raw_2 = item_6.records
                             records_size_2 = len(records_raw_2) + 1
                         else:
                             records_raw_2, records_size_2 = b"", 0
-                        tags_10, section_10 = 0, b""
+                        section_3 = b"\0"
                         if (
                             item_6.unknown_tagged_fields
                             or item_6.diverging_epoch != _DEFAULT_EpochEndOffset
@@ -886,64 +1152,58 @@ class FetchResponse(Message, gc=False):
                             known_3: list[tuple[int, bytes]] = []
                             if item_6.diverging_epoch != _DEFAULT_EpochEndOffset:
                                 diverging_epoch_2 = item_6.diverging_epoch
-                                tags_11, section_11 = 0, b""
-                                if diverging_epoch_2.unknown_tagged_fields:
-                                    tags_11, section_11 = write_tags(
-                                        (), diverging_epoch_2.unknown_tagged_fields,
-                                    )
                                 known_3.append((
                                     0,
                                     b"".join((
-                                        _write_iqB(
-                                            diverging_epoch_2.epoch, diverging_epoch_2.end_offset, tags_11,
-                                        ),
-                                        section_11,
+                                        _write_iq(diverging_epoch_2.epoch, diverging_epoch_2.end_offset),
+                                        write_tags((), diverging_epoch_2.unknown_tagged_fields)
+                                        if diverging_epoch_2.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
                             if item_6.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader_2 = item_6.current_leader
-                                tags_12, section_12 = 0, b""
-                                if current_leader_2.unknown_tagged_fields:
-                                    tags_12, section_12 = write_tags(
-                                        (), current_leader_2.unknown_tagged_fields,
-                                    )
                                 known_3.append((
                                     1,
                                     b"".join((
-                                        _write_iiB(
-                                            current_leader_2.leader_id, current_leader_2.leader_epoch,
-                                            tags_12,
-                                        ),
-                                        section_12,
+                                        _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
+                                        write_tags((), current_leader_2.unknown_tagged_fields)
+                                        if current_leader_2.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
                             if item_6.snapshot_id != _DEFAULT_SnapshotId:
                                 snapshot_id_2 = item_6.snapshot_id
-                                tags_13, section_13 = 0, b""
-                                if snapshot_id_2.unknown_tagged_fields:
-                                    tags_13, section_13 = write_tags((), snapshot_id_2.unknown_tagged_fields)
                                 known_3.append((
                                     2,
                                     b"".join((
-                                        _write_qiB(snapshot_id_2.end_offset, snapshot_id_2.epoch, tags_13),
-                                        section_13,
+                                        _write_qi(snapshot_id_2.end_offset, snapshot_id_2.epoch),
+                                        write_tags((), snapshot_id_2.unknown_tagged_fields)
+                                        if snapshot_id_2.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
-                            tags_10, section_10 = write_tags(known_3, item_6.unknown_tagged_fields)
+                            section_3 = write_tags(known_3, item_6.unknown_tagged_fields)
                         out += (
-                            _write_iB(item_6.preferred_read_replica, records_size_2)
-                            if records_size_2 < 128
-                            else _write_i(item_6.preferred_read_replica) + uvarint(records_size_2),
-                            records_raw_2, SIZES[tags_10], section_10,
+                            _write_i(item_6.preferred_read_replica),
+                            _write_BBB(
+                                records_size_2 & 127 | 128, records_size_2 >> 7 & 127 | 128,
+                                records_size_2 >> 14,
+                            )
+                            if 16383 < records_size_2 < 2097152
+                            else uvarint(records_size_2),
+                            records_raw_2, section_3,
                         )
-                    tags_14, section_14 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_14, section_14 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (SIZES[tags_14], section_14)
-                tags_15, section_15 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_15, section_15 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_15], section_15)
+                    out.append(
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 4 <= version <= 11:
                 if version < 7 and (self.session_id != 0):

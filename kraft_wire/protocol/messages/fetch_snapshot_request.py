@@ -21,16 +21,21 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16s = struct.Struct(">16s").unpack_from
+_read_BB = struct.Struct(">BB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
+_read_iiBB = struct.Struct(">iiBB").unpack_from
 _read_iiqiB = struct.Struct(">iiqiB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
 _write_16s = struct.Struct(">16s").pack
+_write_Biiqi = struct.Struct(">Biiqi").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
-_write_iiqiB = struct.Struct(">iiqiB").pack
-_write_qB = struct.Struct(">qB").pack
+_write_iiBB = struct.Struct(">iiBB").pack
+_write_iiqi = struct.Struct(">iiqi").pack
+_write_q = struct.Struct(">q").pack
 _read_nullable_string = nullable_string_readers("")
 _read_string_B = string_readers("B")
+_read_string_BiiqiBqB = string_readers("BiiqiBqB")
 
 
 class SnapshotId(Structure, gc=False):
@@ -125,107 +130,232 @@ class FetchSnapshotRequest(Message, gc=False):
     """[]TopicSnapshot, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> FetchSnapshotRequest:
         start = pos
         try:
             if 0 <= version <= 1:
-                replica_id, max_bytes, topics_size = _read_iiB(data, pos)
+                replica_id, max_bytes, topics_size, name_size = _read_iiBB(data, pos)
+                if topics_size == 2:
+                    if name_size < 128:
+                        (
+                            name, partitions_size, partition, current_leader_epoch, end_offset, epoch, tags,
+                            position, tags_2,
+                        ) = _read_string_BiiqiBqB[name_size](data, pos + 10)
+                        pos += name_size + 40
+                    else:
+                        (
+                            name, partitions_size, partition, current_leader_epoch, end_offset, epoch, tags,
+                            position, tags_2,
+                        ), pos = long_string(data, pos + 10, name_size, "BiiqiBqB")
+                    if partitions_size == 2 and tags == 0:
+                        replica_directory_id: Uuid
+                        replica_directory_id = Uuid.ZERO
+                        unknown: UnknownTags = ()
+                        if tags_2:
+                            if tags_2 > 127:
+                                refuse()
+                            if version >= 1 and data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                replica_directory_id, = _read_16s(data, pos + 2)
+                                pos += 18
+                                replica_directory_id = UUIDS[replica_directory_id]
+                                tags_2 -= 1
+                            if tags_2:
+                                unknown, pos = read_unknown_tags(data, pos, tags_2, 1)
+                        tags_3, tags_4 = _read_BB(data, pos)
+                        if tags_3 == 0:
+                            pos += 2
+                            cluster_id: str | None
+                            cluster_id = None
+                            unknown_2: UnknownTags = ()
+                            if tags_4:
+                                if tags_4 > 127:
+                                    refuse()
+                                if data[pos] == 0:
+                                    if data[pos + 1] > 127:
+                                        pos = skip_long_size(data, pos)
+                                    cluster_id_size = data[pos + 2]
+                                    if cluster_id_size < 128:
+                                        cluster_id_raw, = _read_nullable_string[cluster_id_size](
+                                            data, pos + 3,
+                                        )
+                                        pos += (cluster_id_size or 1) + 2
+                                    else:
+                                        (cluster_id_raw,), pos = long_string(
+                                            data, pos + 3, cluster_id_size, "",
+                                        )
+                                    cluster_id = cluster_id_raw.decode() if cluster_id_size else None
+                                    tags_4 -= 1
+                                if tags_4:
+                                    unknown_2, pos = read_unknown_tags(data, pos, tags_4, 1)
+                            message = FetchSnapshotRequest(
+                                cluster_id, replica_id, max_bytes,
+                                [TopicSnapshot(
+                                    name.decode(),
+                                    [PartitionSnapshot(
+                                        partition, current_leader_epoch, SnapshotId(end_offset, epoch),
+                                        position, replica_directory_id, unknown,
+                                    )],
+                                )],
+                                unknown_2,
+                            )
+                            if ends is not None:
+                                ends.append(pos)
+                            return message
+                pos = start
+                replica_id_2, max_bytes_2, topics_size_2 = _read_iiB(data, pos)
                 pos += 9
                 topics: list[TopicSnapshot]
                 topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        name_size = data[pos]
-                        if name_size < 128:
-                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
-                            pos += name_size + 1
+                if topics_size_2 != 1:
+                    if not 0 < topics_size_2 < 128:
+                        topics_size_2, pos = long_count(data, pos, topics_size_2)
+                    while topics_size_2 > 1:
+                        topics_size_2 -= 1
+                        name_size_2 = data[pos]
+                        if name_size_2 < 128:
+                            name_2, partitions_size_2 = _read_string_B[name_size_2](data, pos + 1)
+                            pos += name_size_2 + 1
                         else:
-                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
+                            (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
                         partitions: list[PartitionSnapshot]
                         partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                partition, current_leader_epoch, end_offset, epoch, tags = _read_iiqiB(
+                        if partitions_size_2 != 1:
+                            if not 0 < partitions_size_2 < 128:
+                                partitions_size_2, pos = long_count(data, pos, partitions_size_2)
+                            while partitions_size_2 > 1:
+                                partitions_size_2 -= 1
+                                partition_2, current_leader_epoch_2, end_offset_2, epoch_2, tags_5 = _read_iiqiB(
                                     data, pos,
                                 )
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                                unknown_3: UnknownTags = ()
+                                if tags_5:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 21, tags_5)
                                     pos -= 21
-                                snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                                position, tags_2 = _read_qB(data, pos + 21)
+                                position_2, tags_6 = _read_qB(data, pos + 21)
                                 pos += 30
-                                replica_directory_id: Uuid
-                                replica_directory_id = Uuid.ZERO
-                                unknown_2: UnknownTags = ()
-                                if tags_2:
-                                    if tags_2 > 127:
+                                replica_directory_id_2: Uuid
+                                replica_directory_id_2 = Uuid.ZERO
+                                unknown_4: UnknownTags = ()
+                                if tags_6:
+                                    if tags_6 > 127:
                                         refuse()
                                     if version >= 1 and data[pos] == 0:
                                         if data[pos + 1] > 127:
                                             pos = skip_long_size(data, pos)
-                                        replica_directory_id, = _read_16s(data, pos + 2)
+                                        replica_directory_id_2, = _read_16s(data, pos + 2)
                                         pos += 18
-                                        replica_directory_id = UUIDS[replica_directory_id]
-                                        tags_2 -= 1
-                                    if tags_2:
-                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
+                                        replica_directory_id_2 = UUIDS[replica_directory_id_2]
+                                        tags_6 -= 1
+                                    if tags_6:
+                                        unknown_4, pos = read_unknown_tags(data, pos, tags_6, 1)
                                 partitions.append(PartitionSnapshot(
-                                    partition, current_leader_epoch, snapshot_id, position,
-                                    replica_directory_id, unknown_2,
+                                    partition_2, current_leader_epoch_2,
+                                    SnapshotId(end_offset_2, epoch_2, unknown_3), position_2,
+                                    replica_directory_id_2, unknown_4,
                                 ))
-                        tags_3 = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags_3:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
+                        tags_7 = data[pos]
+                        unknown_5: UnknownTags = ()
+                        if tags_7:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags_7)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicSnapshot(name.decode(), partitions, unknown_3))
-                tags_4 = data[pos]
+                        topics.append(TopicSnapshot(name_2.decode(), partitions, unknown_5))
+                tags_8 = data[pos]
                 pos += 1
-                cluster_id: str | None
-                cluster_id = None
-                unknown_4: UnknownTags = ()
-                if tags_4:
-                    if tags_4 > 127:
+                cluster_id_2: str | None
+                cluster_id_2 = None
+                unknown_6: UnknownTags = ()
+                if tags_8:
+                    if tags_8 > 127:
                         refuse()
                     if data[pos] == 0:
                         if data[pos + 1] > 127:
                             pos = skip_long_size(data, pos)
-                        cluster_id_size = data[pos + 2]
-                        if cluster_id_size < 128:
-                            cluster_id_raw, = _read_nullable_string[cluster_id_size](data, pos + 3)
-                            pos += (cluster_id_size or 1) + 2
+                        cluster_id_size_2 = data[pos + 2]
+                        if cluster_id_size_2 < 128:
+                            cluster_id_raw_2, = _read_nullable_string[cluster_id_size_2](data, pos + 3)
+                            pos += (cluster_id_size_2 or 1) + 2
                         else:
-                            (cluster_id_raw,), pos = long_string(data, pos + 3, cluster_id_size, "")
-                        cluster_id = cluster_id_raw.decode() if cluster_id_size else None
-                        tags_4 -= 1
-                    if tags_4:
-                        unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
-                message = FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4)
+                            (cluster_id_raw_2,), pos = long_string(data, pos + 3, cluster_id_size_2, "")
+                        cluster_id_2 = cluster_id_raw_2.decode() if cluster_id_size_2 else None
+                        tags_8 -= 1
+                    if tags_8:
+                        unknown_6, pos = read_unknown_tags(data, pos, tags_8, 1)
+                message = FetchSnapshotRequest(cluster_id_2, replica_id_2, max_bytes_2, topics, unknown_6)
                 if ends is not None:
                     ends.append(pos)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(FetchSnapshotRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return FetchSnapshotRequest.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if 0 <= version <= 1:
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        snapshot_id = item_2.snapshot_id
+                        section = b"\0"
+                        if (
+                            item_2.unknown_tagged_fields
+                            or version >= 1 and (item_2.replica_directory_id != Uuid.ZERO)
+                        ):
+                            known: list[tuple[int, bytes]] = []
+                            if version >= 1 and (item_2.replica_directory_id != Uuid.ZERO):
+                                known.append((0, _write_16s(item_2.replica_directory_id)))
+                            section = write_tags(known, item_2.unknown_tagged_fields)
+                        section_2 = b"\0"
+                        if self.unknown_tagged_fields or self.cluster_id is not None:
+                            known_2: list[tuple[int, bytes]] = []
+                            if self.cluster_id is not None:
+                                cluster_id_raw = self.cluster_id.encode()
+                                cluster_id_size = len(cluster_id_raw) + 1
+                                known_2.append((
+                                    0,
+                                    b"".join((
+                                        SIZES[cluster_id_size]
+                                        if cluster_id_size < 128
+                                        else string_size(cluster_id_size),
+                                        cluster_id_raw,
+                                    )),
+                                ))
+                            section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                        if not (snapshot_id.unknown_tagged_fields or item.unknown_tagged_fields):
+                            return b"".join((
+                                _write_iiBB(self.replica_id, self.max_bytes, 2, name_size)
+                                if name_size < 128
+                                else _write_iiB(self.replica_id, self.max_bytes, 2) + string_size(name_size),
+                                name_raw,
+                                _write_Biiqi(
+                                    2, item_2.partition, item_2.current_leader_epoch, snapshot_id.end_offset,
+                                    snapshot_id.epoch,
+                                ),
+                                b"\0", _write_q(item_2.position), section, b"\0", section_2,
+                            ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -249,10 +379,7 @@ class FetchSnapshotRequest(Message, gc=False):
                     )
                     for item_2 in partitions:
                         snapshot_id = item_2.snapshot_id
-                        tags, section = 0, b""
-                        if snapshot_id.unknown_tagged_fields:
-                            tags, section = write_tags((), snapshot_id.unknown_tagged_fields)
-                        tags_2, section_2 = 0, b""
+                        section = b"\0"
                         if (
                             item_2.unknown_tagged_fields
                             or version >= 1 and (item_2.replica_directory_id != Uuid.ZERO)
@@ -260,19 +387,23 @@ class FetchSnapshotRequest(Message, gc=False):
                             known: list[tuple[int, bytes]] = []
                             if version >= 1 and (item_2.replica_directory_id != Uuid.ZERO):
                                 known.append((0, _write_16s(item_2.replica_directory_id)))
-                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields)
                         out += (
-                            _write_iiqiB(
+                            _write_iiqi(
                                 item_2.partition, item_2.current_leader_epoch, snapshot_id.end_offset,
-                                snapshot_id.epoch, tags,
+                                snapshot_id.epoch,
                             ),
-                            section, _write_qB(item_2.position, tags_2), section_2,
+                            write_tags((), snapshot_id.unknown_tagged_fields)
+                            if snapshot_id.unknown_tagged_fields
+                            else b"\0",
+                            _write_q(item_2.position), section,
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.cluster_id is not None:
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
@@ -287,8 +418,8 @@ class FetchSnapshotRequest(Message, gc=False):
                                 cluster_id_raw,
                             )),
                         ))
-                    tags_4, section_4 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                out.append(section_2)
                 return
         except ENCODE_FAULTS:
             pass

@@ -18,21 +18,26 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
+_read_BB = struct.Struct(">BB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihBB = struct.Struct(">ihBB").unpack_from
 _read_ihqiB = struct.Struct(">ihqiB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
-_write_HB = struct.Struct(">HB").pack
+_write_BBB = struct.Struct(">BBB").pack
+_write_Bihqi = struct.Struct(">Bihqi").pack
+_write_H = struct.Struct(">H").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_ihqiB = struct.Struct(">ihqiB").pack
-_write_iiB = struct.Struct(">iiB").pack
+_write_ihBB = struct.Struct(">ihBB").pack
+_write_ihqi = struct.Struct(">ihqi").pack
+_write_ii = struct.Struct(">ii").pack
 _write_qq = struct.Struct(">qq").pack
-_write_qqB = struct.Struct(">qqB").pack
 _read_string_B = string_readers("B")
+_read_string_BihqiBqqB = string_readers("BihqiBqqB")
 _read_string_HB = string_readers("HB")
 
 
@@ -169,135 +174,121 @@ class FetchSnapshotResponse(Message, gc=False):
     """[]NodeEndpoint, version 1, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> FetchSnapshotResponse:
         start = pos
         try:
             if version == 1:
-                throttle_time_ms, error_code, topics_size = _read_ihB(data, pos)
+                throttle_time_ms, error_code, topics_size, name_size = _read_ihBB(data, pos)
+                if topics_size == 2:
+                    if name_size < 128:
+                        (
+                            name, partitions_size, index, error_code_2, end_offset, epoch, tags, size,
+                            position, unaligned_records_size,
+                        ) = _read_string_BihqiBqqB[name_size](data, pos + 8)
+                        pos += name_size + 44
+                    else:
+                        (
+                            name, partitions_size, index, error_code_2, end_offset, epoch, tags, size,
+                            position, unaligned_records_size,
+                        ), pos = long_string(data, pos + 8, name_size, "BihqiBqqB")
+                    if partitions_size == 2 and tags == 0:
+                        unaligned_records: bytes | None
+                        if unaligned_records_size > 127:
+                            unaligned_records_size += (data[pos] - 1) << 7
+                            pos += 1
+                            if unaligned_records_size > 16383:
+                                unaligned_records_size += (data[pos] - 1) << 14
+                                pos += 1
+                                if unaligned_records_size > 2097151:
+                                    unaligned_records_size, pos = long_size(data, pos - 2, data[pos - 3])
+                        if unaligned_records_size > 0:
+                            end = pos + unaligned_records_size - 1
+                            unaligned_records = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags_2 = data[pos]
+                        pos += 1
+                        current_leader: LeaderIdAndEpoch
+                        current_leader = LeaderIdAndEpoch()
+                        unknown: UnknownTags = ()
+                        if tags_2:
+                            if tags_2 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                leader_id, leader_epoch, tags_3 = _read_iiB(data, pos + 2)
+                                unknown_2: UnknownTags = ()
+                                if tags_3:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 11, tags_3)
+                                    pos -= 11
+                                pos += 11
+                                current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_2)
+                                tags_2 -= 1
+                            if tags_2:
+                                unknown, pos = read_unknown_tags(data, pos, tags_2, 1)
+                        tags_4, tags_5 = _read_BB(data, pos)
+                        if tags_4 == 0:
+                            pos += 2
+                            node_endpoints: list[NodeEndpoint]
+                            node_endpoints = []
+                            unknown_3: UnknownTags = ()
+                            if tags_5:
+                                if tags_5 > 127:
+                                    refuse()
+                                if data[pos] == 0:
+                                    if data[pos + 1] > 127:
+                                        pos = skip_long_size(data, pos)
+                                    node_endpoints_size = data[pos + 2]
+                                    pos += 3
+                                    node_endpoints = []
+                                    if node_endpoints_size != 1:
+                                        if not 0 < node_endpoints_size < 128:
+                                            node_endpoints_size, pos = long_count(
+                                                data, pos, node_endpoints_size,
+                                            )
+                                        while node_endpoints_size > 1:
+                                            node_endpoints_size -= 1
+                                            node_id, host_size = _read_iB(data, pos)
+                                            if host_size < 128:
+                                                host, port, tags_6 = _read_string_HB[host_size](data, pos + 5)
+                                                pos += host_size + 7
+                                            else:
+                                                (
+                                                    host, port, tags_6,
+                                                ), pos = long_string(data, pos + 5, host_size, "HB")
+                                            unknown_4: UnknownTags = ()
+                                            if tags_6:
+                                                unknown_4, pos = read_unknown_tags(data, pos, tags_6)
+                                            node_endpoints.append(NodeEndpoint(
+                                                node_id, host.decode(), port, unknown_4,
+                                            ))
+                                    tags_5 -= 1
+                                if tags_5:
+                                    unknown_3, pos = read_unknown_tags(data, pos, tags_5, 1)
+                            message = FetchSnapshotResponse(
+                                throttle_time_ms, error_code,
+                                [TopicSnapshot(
+                                    name.decode(),
+                                    [PartitionSnapshot(
+                                        index, error_code_2, SnapshotId(end_offset, epoch), current_leader,
+                                        size, position, unaligned_records, unknown,
+                                    )],
+                                )],
+                                node_endpoints, unknown_3,
+                            )
+                            if ends is not None:
+                                ends.append(pos)
+                            return message
+                pos = start
+                throttle_time_ms_2, error_code_3, topics_size_2 = _read_ihB(data, pos)
                 pos += 7
                 topics: list[TopicSnapshot]
                 topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        name_size = data[pos]
-                        if name_size < 128:
-                            name, partitions_size = _read_string_B[name_size](data, pos + 1)
-                            pos += name_size + 1
-                        else:
-                            (name, partitions_size), pos = long_string(data, pos + 1, name_size, "B")
-                        partitions: list[PartitionSnapshot]
-                        partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                index, error_code_2, end_offset, epoch, tags = _read_ihqiB(data, pos)
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 19, tags)
-                                    pos -= 19
-                                snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                                size, position, unaligned_records_size = _read_qqB(data, pos + 19)
-                                pos += 36
-                                unaligned_records: bytes | None
-                                if unaligned_records_size > 127:
-                                    unaligned_records_size += (data[pos] - 1) << 7
-                                    pos += 1
-                                    if unaligned_records_size > 16383:
-                                        unaligned_records_size += (data[pos] - 1) << 14
-                                        pos += 1
-                                        if unaligned_records_size > 2097151:
-                                            unaligned_records_size, pos = long_size(
-                                                data, pos - 2, data[pos - 3],
-                                            )
-                                if unaligned_records_size > 0:
-                                    end = pos + unaligned_records_size - 1
-                                    unaligned_records = data[pos:end]
-                                    pos = end
-                                else:
-                                    refuse()
-                                tags_2 = data[pos]
-                                pos += 1
-                                current_leader: LeaderIdAndEpoch
-                                current_leader = LeaderIdAndEpoch()
-                                unknown_2: UnknownTags = ()
-                                if tags_2:
-                                    if tags_2 > 127:
-                                        refuse()
-                                    if data[pos] == 0:
-                                        if data[pos + 1] > 127:
-                                            pos = skip_long_size(data, pos)
-                                        leader_id, leader_epoch, tags_3 = _read_iiB(data, pos + 2)
-                                        unknown_3: UnknownTags = ()
-                                        if tags_3:
-                                            unknown_3, pos = read_unknown_tags(data, pos + 11, tags_3)
-                                            pos -= 11
-                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
-                                        pos += 11
-                                        tags_2 -= 1
-                                    if tags_2:
-                                        unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
-                                partitions.append(PartitionSnapshot(
-                                    index, error_code_2, snapshot_id, current_leader, size, position,
-                                    unaligned_records, unknown_2,
-                                ))
-                        tags_4 = data[pos]
-                        unknown_4: UnknownTags = ()
-                        if tags_4:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
-                            pos -= 1
-                        pos += 1
-                        topics.append(TopicSnapshot(name.decode(), partitions, unknown_4))
-                tags_5 = data[pos]
-                pos += 1
-                node_endpoints: list[NodeEndpoint]
-                node_endpoints = []
-                unknown_5: UnknownTags = ()
-                if tags_5:
-                    if tags_5 > 127:
-                        refuse()
-                    if data[pos] == 0:
-                        if data[pos + 1] > 127:
-                            pos = skip_long_size(data, pos)
-                        node_endpoints_size = data[pos + 2]
-                        pos += 3
-                        node_endpoints = []
-                        if node_endpoints_size != 1:
-                            if not 0 < node_endpoints_size < 128:
-                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
-                            while node_endpoints_size > 1:
-                                node_endpoints_size -= 1
-                                node_id, host_size = _read_iB(data, pos)
-                                if host_size < 128:
-                                    host, port, tags_6 = _read_string_HB[host_size](data, pos + 5)
-                                    pos += host_size + 7
-                                else:
-                                    (host, port, tags_6), pos = long_string(data, pos + 5, host_size, "HB")
-                                unknown_6: UnknownTags = ()
-                                if tags_6:
-                                    unknown_6, pos = read_unknown_tags(data, pos, tags_6)
-                                node_endpoints.append(NodeEndpoint(node_id, host.decode(), port, unknown_6))
-                        tags_5 -= 1
-                    if tags_5:
-                        unknown_5, pos = read_unknown_tags(data, pos, tags_5, 1)
-                message = FetchSnapshotResponse(
-                    throttle_time_ms, error_code, topics, node_endpoints, unknown_5,
-                )
-                if ends is not None:
-                    ends.append(pos)
-                return message
-            if version == 0:
-                throttle_time_ms_2, error_code_3, topics_size_2 = _read_ihB(data, pos)
-                pos += 7
-                topics_2: list[TopicSnapshot]
-                topics_2 = []
                 if topics_size_2 != 1:
                     if not 0 < topics_size_2 < 128:
                         topics_size_2, pos = long_count(data, pos, topics_size_2)
@@ -309,19 +300,18 @@ class FetchSnapshotResponse(Message, gc=False):
                             pos += name_size_2 + 1
                         else:
                             (name_2, partitions_size_2), pos = long_string(data, pos + 1, name_size_2, "B")
-                        partitions_2: list[PartitionSnapshot]
-                        partitions_2 = []
+                        partitions: list[PartitionSnapshot]
+                        partitions = []
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
                             while partitions_size_2 > 1:
                                 partitions_size_2 -= 1
                                 index_2, error_code_4, end_offset_2, epoch_2, tags_7 = _read_ihqiB(data, pos)
-                                unknown_7: UnknownTags = ()
+                                unknown_5: UnknownTags = ()
                                 if tags_7:
-                                    unknown_7, pos = read_unknown_tags(data, pos + 19, tags_7)
+                                    unknown_5, pos = read_unknown_tags(data, pos + 19, tags_7)
                                     pos -= 19
-                                snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_7)
                                 size_2, position_2, unaligned_records_size_2 = _read_qqB(data, pos + 19)
                                 pos += 36
                                 unaligned_records_2: bytes | None
@@ -345,7 +335,7 @@ class FetchSnapshotResponse(Message, gc=False):
                                 pos += 1
                                 current_leader_2: LeaderIdAndEpoch
                                 current_leader_2 = LeaderIdAndEpoch()
-                                unknown_8: UnknownTags = ()
+                                unknown_6: UnknownTags = ()
                                 if tags_8:
                                     if tags_8 > 127:
                                         refuse()
@@ -353,51 +343,258 @@ class FetchSnapshotResponse(Message, gc=False):
                                         if data[pos + 1] > 127:
                                             pos = skip_long_size(data, pos)
                                         leader_id_2, leader_epoch_2, tags_9 = _read_iiB(data, pos + 2)
-                                        unknown_9: UnknownTags = ()
+                                        unknown_7: UnknownTags = ()
                                         if tags_9:
-                                            unknown_9, pos = read_unknown_tags(data, pos + 11, tags_9)
+                                            unknown_7, pos = read_unknown_tags(data, pos + 11, tags_9)
                                             pos -= 11
-                                        current_leader_2 = LeaderIdAndEpoch(
-                                            leader_id_2, leader_epoch_2, unknown_9,
-                                        )
                                         pos += 11
+                                        current_leader_2 = LeaderIdAndEpoch(
+                                            leader_id_2, leader_epoch_2, unknown_7,
+                                        )
                                         tags_8 -= 1
                                     if tags_8:
-                                        unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
-                                partitions_2.append(PartitionSnapshot(
-                                    index_2, error_code_4, snapshot_id_2, current_leader_2, size_2,
-                                    position_2, unaligned_records_2, unknown_8,
+                                        unknown_6, pos = read_unknown_tags(data, pos, tags_8, 1)
+                                partitions.append(PartitionSnapshot(
+                                    index_2, error_code_4, SnapshotId(end_offset_2, epoch_2, unknown_5),
+                                    current_leader_2, size_2, position_2, unaligned_records_2, unknown_6,
                                 ))
                         tags_10 = data[pos]
-                        unknown_10: UnknownTags = ()
+                        unknown_8: UnknownTags = ()
                         if tags_10:
-                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags_10)
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_10)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicSnapshot(name_2.decode(), partitions_2, unknown_10))
+                        topics.append(TopicSnapshot(name_2.decode(), partitions, unknown_8))
                 tags_11 = data[pos]
                 pos += 1
-                unknown_11: UnknownTags = ()
+                node_endpoints_2: list[NodeEndpoint]
+                node_endpoints_2 = []
+                unknown_9: UnknownTags = ()
                 if tags_11:
                     if tags_11 > 127:
                         refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size_2 = data[pos + 2]
+                        pos += 3
+                        node_endpoints_2 = []
+                        if node_endpoints_size_2 != 1:
+                            if not 0 < node_endpoints_size_2 < 128:
+                                node_endpoints_size_2, pos = long_count(data, pos, node_endpoints_size_2)
+                            while node_endpoints_size_2 > 1:
+                                node_endpoints_size_2 -= 1
+                                node_id_2, host_size_2 = _read_iB(data, pos)
+                                if host_size_2 < 128:
+                                    host_2, port_2, tags_12 = _read_string_HB[host_size_2](data, pos + 5)
+                                    pos += host_size_2 + 7
+                                else:
+                                    (
+                                        host_2, port_2, tags_12,
+                                    ), pos = long_string(data, pos + 5, host_size_2, "HB")
+                                unknown_10: UnknownTags = ()
+                                if tags_12:
+                                    unknown_10, pos = read_unknown_tags(data, pos, tags_12)
+                                node_endpoints_2.append(NodeEndpoint(
+                                    node_id_2, host_2.decode(), port_2, unknown_10,
+                                ))
+                        tags_11 -= 1
                     if tags_11:
-                        unknown_11, pos = read_unknown_tags(data, pos, tags_11, 1)
-                message = FetchSnapshotResponse(throttle_time_ms_2, error_code_3, topics_2, [], unknown_11)
+                        unknown_9, pos = read_unknown_tags(data, pos, tags_11, 1)
+                message = FetchSnapshotResponse(
+                    throttle_time_ms_2, error_code_3, topics, node_endpoints_2, unknown_9,
+                )
+                if ends is not None:
+                    ends.append(pos)
+                return message
+            if version == 0:
+                throttle_time_ms_3, error_code_5, topics_size_3 = _read_ihB(data, pos)
+                pos += 7
+                topics_2: list[TopicSnapshot]
+                topics_2 = []
+                if topics_size_3 != 1:
+                    if not 0 < topics_size_3 < 128:
+                        topics_size_3, pos = long_count(data, pos, topics_size_3)
+                    while topics_size_3 > 1:
+                        topics_size_3 -= 1
+                        name_size_3 = data[pos]
+                        if name_size_3 < 128:
+                            name_3, partitions_size_3 = _read_string_B[name_size_3](data, pos + 1)
+                            pos += name_size_3 + 1
+                        else:
+                            (name_3, partitions_size_3), pos = long_string(data, pos + 1, name_size_3, "B")
+                        partitions_2: list[PartitionSnapshot]
+                        partitions_2 = []
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
+                                index_3, error_code_6, end_offset_3, epoch_3, tags_13 = _read_ihqiB(data, pos)
+                                unknown_11: UnknownTags = ()
+                                if tags_13:
+                                    unknown_11, pos = read_unknown_tags(data, pos + 19, tags_13)
+                                    pos -= 19
+                                size_3, position_3, unaligned_records_size_3 = _read_qqB(data, pos + 19)
+                                pos += 36
+                                unaligned_records_3: bytes | None
+                                if unaligned_records_size_3 > 127:
+                                    unaligned_records_size_3 += (data[pos] - 1) << 7
+                                    pos += 1
+                                    if unaligned_records_size_3 > 16383:
+                                        unaligned_records_size_3 += (data[pos] - 1) << 14
+                                        pos += 1
+                                        if unaligned_records_size_3 > 2097151:
+                                            unaligned_records_size_3, pos = long_size(
+                                                data, pos - 2, data[pos - 3],
+                                            )
+                                if unaligned_records_size_3 > 0:
+                                    end = pos + unaligned_records_size_3 - 1
+                                    unaligned_records_3 = data[pos:end]
+                                    pos = end
+                                else:
+                                    refuse()
+                                tags_14 = data[pos]
+                                pos += 1
+                                current_leader_3: LeaderIdAndEpoch
+                                current_leader_3 = LeaderIdAndEpoch()
+                                unknown_12: UnknownTags = ()
+                                if tags_14:
+                                    if tags_14 > 127:
+                                        refuse()
+                                    if data[pos] == 0:
+                                        if data[pos + 1] > 127:
+                                            pos = skip_long_size(data, pos)
+                                        leader_id_3, leader_epoch_3, tags_15 = _read_iiB(data, pos + 2)
+                                        unknown_13: UnknownTags = ()
+                                        if tags_15:
+                                            unknown_13, pos = read_unknown_tags(data, pos + 11, tags_15)
+                                            pos -= 11
+                                        pos += 11
+                                        current_leader_3 = LeaderIdAndEpoch(
+                                            leader_id_3, leader_epoch_3, unknown_13,
+                                        )
+                                        tags_14 -= 1
+                                    if tags_14:
+                                        unknown_12, pos = read_unknown_tags(data, pos, tags_14, 1)
+                                partitions_2.append(PartitionSnapshot(
+                                    index_3, error_code_6, SnapshotId(end_offset_3, epoch_3, unknown_11),
+                                    current_leader_3, size_3, position_3, unaligned_records_3, unknown_12,
+                                ))
+                        tags_16 = data[pos]
+                        unknown_14: UnknownTags = ()
+                        if tags_16:
+                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags_16)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TopicSnapshot(name_3.decode(), partitions_2, unknown_14))
+                tags_17 = data[pos]
+                pos += 1
+                unknown_15: UnknownTags = ()
+                if tags_17:
+                    if tags_17 > 127:
+                        refuse()
+                    if tags_17:
+                        unknown_15, pos = read_unknown_tags(data, pos, tags_17, 1)
+                message = FetchSnapshotResponse(throttle_time_ms_3, error_code_5, topics_2, [], unknown_15)
                 if ends is not None:
                     ends.append(pos)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(FetchSnapshotResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FetchSnapshotResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return FetchSnapshotResponse.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if version == 1:
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        snapshot_id = item_2.snapshot_id
+                        if item_2.unaligned_records is None:
+                            refuse()
+                        unaligned_records_raw = item_2.unaligned_records
+                        unaligned_records_size = len(unaligned_records_raw) + 1
+                        section = b"\0"
+                        if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                            known: list[tuple[int, bytes]] = []
+                            if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                                current_leader = item_2.current_leader
+                                known.append((
+                                    0,
+                                    b"".join((
+                                        _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                                        write_tags((), current_leader.unknown_tagged_fields)
+                                        if current_leader.unknown_tagged_fields
+                                        else b"\0",
+                                    )),
+                                ))
+                            section = write_tags(known, item_2.unknown_tagged_fields)
+                        section_2 = b"\0"
+                        if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                            known_2: list[tuple[int, bytes]] = []
+                            if self.node_endpoints is None or self.node_endpoints:
+                                node_endpoints_payload: list[bytes] = []
+                                node_endpoints = self.node_endpoints
+                                node_endpoints_size = len(node_endpoints) + 1
+                                node_endpoints_payload.append(
+                                    SIZES[node_endpoints_size]
+                                    if node_endpoints_size < 128
+                                    else uvarint(node_endpoints_size)
+                                )
+                                for item_3 in node_endpoints:
+                                    host_raw = item_3.host.encode()
+                                    host_size = len(host_raw) + 1
+                                    node_endpoints_payload += (
+                                        _write_iB(item_3.node_id, host_size)
+                                        if host_size < 128
+                                        else _write_i(item_3.node_id) + string_size(host_size),
+                                        host_raw, _write_H(item_3.port),
+                                        write_tags((), item_3.unknown_tagged_fields)
+                                        if item_3.unknown_tagged_fields
+                                        else b"\0",
+                                    )
+                                known_2.append((0, b"".join(node_endpoints_payload)))
+                            section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                        if not (snapshot_id.unknown_tagged_fields or item.unknown_tagged_fields):
+                            return b"".join((
+                                _write_ihBB(self.throttle_time_ms, self.error_code, 2, name_size)
+                                if name_size < 128
+                                else _write_ihB(
+                                    self.throttle_time_ms, self.error_code, 2,
+                                ) + string_size(name_size),
+                                name_raw,
+                                _write_Bihqi(
+                                    2, item_2.index, item_2.error_code, snapshot_id.end_offset,
+                                    snapshot_id.epoch,
+                                ),
+                                b"\0", _write_qq(item_2.size, item_2.position),
+                                _write_BBB(
+                                    unaligned_records_size & 127 | 128,
+                                    unaligned_records_size >> 7 & 127 | 128, unaligned_records_size >> 14,
+                                )
+                                if 16383 < unaligned_records_size < 2097152
+                                else uvarint(unaligned_records_size),
+                                unaligned_records_raw, section, b"\0", section_2,
+                            ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -421,47 +618,47 @@ class FetchSnapshotResponse(Message, gc=False):
                     )
                     for item_2 in partitions:
                         snapshot_id = item_2.snapshot_id
-                        tags, section = 0, b""
-                        if snapshot_id.unknown_tagged_fields:
-                            tags, section = write_tags((), snapshot_id.unknown_tagged_fields)
                         if item_2.unaligned_records is None:
                             refuse()
                         unaligned_records_raw = item_2.unaligned_records
                         unaligned_records_size = len(unaligned_records_raw) + 1
-                        tags_2, section_2 = 0, b""
+                        section = b"\0"
                         if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             known: list[tuple[int, bytes]] = []
                             if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader = item_2.current_leader
-                                tags_3, section_3 = 0, b""
-                                if current_leader.unknown_tagged_fields:
-                                    tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
                                 known.append((
                                     0,
                                     b"".join((
-                                        _write_iiB(
-                                            current_leader.leader_id, current_leader.leader_epoch, tags_3,
-                                        ),
-                                        section_3,
+                                        _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                                        write_tags((), current_leader.unknown_tagged_fields)
+                                        if current_leader.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
-                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields)
                         out += (
-                            _write_ihqiB(
+                            _write_ihqi(
                                 item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch,
-                                tags,
                             ),
-                            section,
-                            _write_qqB(item_2.size, item_2.position, unaligned_records_size)
-                            if unaligned_records_size < 128
-                            else _write_qq(item_2.size, item_2.position) + uvarint(unaligned_records_size),
-                            unaligned_records_raw, SIZES[tags_2], section_2,
+                            write_tags((), snapshot_id.unknown_tagged_fields)
+                            if snapshot_id.unknown_tagged_fields
+                            else b"\0",
+                            _write_qq(item_2.size, item_2.position),
+                            _write_BBB(
+                                unaligned_records_size & 127 | 128, unaligned_records_size >> 7 & 127 | 128,
+                                unaligned_records_size >> 14,
+                            )
+                            if 16383 < unaligned_records_size < 2097152
+                            else uvarint(unaligned_records_size),
+                            unaligned_records_raw, section,
                         )
-                    tags_4, section_4 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_4], section_4)
-                tags_5, section_5 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known_2: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
@@ -476,18 +673,18 @@ class FetchSnapshotResponse(Message, gc=False):
                         for item_3 in node_endpoints:
                             host_raw = item_3.host.encode()
                             host_size = len(host_raw) + 1
-                            tags_6, section_6 = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags_6, section_6 = write_tags((), item_3.unknown_tagged_fields)
                             node_endpoints_payload += (
                                 _write_iB(item_3.node_id, host_size)
                                 if host_size < 128
                                 else _write_i(item_3.node_id) + string_size(host_size),
-                                host_raw, _write_HB(item_3.port, tags_6), section_6,
+                                host_raw, _write_H(item_3.port),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         known_2.append((0, b"".join(node_endpoints_payload)))
-                    tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (SIZES[tags_5], section_5)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                out.append(section_2)
                 return
             if version == 0:
                 if self.node_endpoints is None or self.node_endpoints:
@@ -510,50 +707,52 @@ class FetchSnapshotResponse(Message, gc=False):
                     )
                     for item_5 in partitions_2:
                         snapshot_id_2 = item_5.snapshot_id
-                        tags_7, section_7 = 0, b""
-                        if snapshot_id_2.unknown_tagged_fields:
-                            tags_7, section_7 = write_tags((), snapshot_id_2.unknown_tagged_fields)
                         if item_5.unaligned_records is None:
                             refuse()
                         unaligned_records_raw_2 = item_5.unaligned_records
                         unaligned_records_size_2 = len(unaligned_records_raw_2) + 1
-                        tags_8, section_8 = 0, b""
+                        section_3 = b"\0"
                         if item_5.unknown_tagged_fields or item_5.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             known_3: list[tuple[int, bytes]] = []
                             if item_5.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader_2 = item_5.current_leader
-                                tags_9, section_9 = 0, b""
-                                if current_leader_2.unknown_tagged_fields:
-                                    tags_9, section_9 = write_tags((), current_leader_2.unknown_tagged_fields)
                                 known_3.append((
                                     0,
                                     b"".join((
-                                        _write_iiB(
-                                            current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9,
-                                        ),
-                                        section_9,
+                                        _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
+                                        write_tags((), current_leader_2.unknown_tagged_fields)
+                                        if current_leader_2.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
-                            tags_8, section_8 = write_tags(known_3, item_5.unknown_tagged_fields)
+                            section_3 = write_tags(known_3, item_5.unknown_tagged_fields)
                         out += (
-                            _write_ihqiB(
+                            _write_ihqi(
                                 item_5.index, item_5.error_code, snapshot_id_2.end_offset,
-                                snapshot_id_2.epoch, tags_7,
+                                snapshot_id_2.epoch,
                             ),
-                            section_7,
-                            _write_qqB(item_5.size, item_5.position, unaligned_records_size_2)
-                            if unaligned_records_size_2 < 128
-                            else _write_qq(item_5.size, item_5.position) + uvarint(unaligned_records_size_2),
-                            unaligned_records_raw_2, SIZES[tags_8], section_8,
+                            write_tags((), snapshot_id_2.unknown_tagged_fields)
+                            if snapshot_id_2.unknown_tagged_fields
+                            else b"\0",
+                            _write_qq(item_5.size, item_5.position),
+                            _write_BBB(
+                                unaligned_records_size_2 & 127 | 128,
+                                unaligned_records_size_2 >> 7 & 127 | 128, unaligned_records_size_2 >> 14,
+                            )
+                            if 16383 < unaligned_records_size_2 < 2097152
+                            else uvarint(unaligned_records_size_2),
+                            unaligned_records_raw_2, section_3,
                         )
-                    tags_10, section_10 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_10, section_10 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_10], section_10)
-                tags_11, section_11 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_11, section_11 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_11], section_11)
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

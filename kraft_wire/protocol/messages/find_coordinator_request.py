@@ -19,7 +19,6 @@ _read_b = struct.Struct(">b").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _write_b = struct.Struct(">b").pack
-_write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
 _read_string_bB = string_readers("bB")
 
@@ -47,8 +46,8 @@ class FindCoordinatorRequest(Message, gc=False):
     """[]string, versions 4 to 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> FindCoordinatorRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> FindCoordinatorRequest:
         try:
             if 4 <= version <= 6:
                 key_type, coordinator_keys_size = _read_bB(data, 0)
@@ -93,10 +92,10 @@ class FindCoordinatorRequest(Message, gc=False):
                     return FindCoordinatorRequest(key_2, key_type_3, ())
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(FindCoordinatorRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FindCoordinatorRequest, int]:
         start = pos
         try:
             if 4 <= version <= 6:
@@ -142,7 +141,7 @@ class FindCoordinatorRequest(Message, gc=False):
                     return FindCoordinatorRequest(key_2, key_type_3, ()), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(FindCoordinatorRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -150,24 +149,19 @@ class FindCoordinatorRequest(Message, gc=False):
             if 4 <= version <= 6:
                 if self.key != '':
                     refuse()
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_b(self.key_type), write_compact_strings(self.coordinator_keys), SIZES[tags],
-                    section,
+                    _write_b(self.key_type), write_compact_strings(self.coordinator_keys),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 3:
                 if self.coordinator_keys is None or self.coordinator_keys:
                     refuse()
                 key_raw = self.key.encode()
                 key_size = len(key_raw) + 1
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
-                    _write_bB(self.key_type, tags_2), section_2,
+                    _write_b(self.key_type),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 2:
                 if version < 1 and (self.key_type != 0):

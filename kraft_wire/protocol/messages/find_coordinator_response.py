@@ -103,9 +103,9 @@ class FindCoordinatorResponse(Message, gc=False):
     """[]Coordinator, versions 4 to 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> FindCoordinatorResponse:
         start = pos
         try:
@@ -219,15 +219,15 @@ class FindCoordinatorResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(FindCoordinatorResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[FindCoordinatorResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return FindCoordinatorResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -258,9 +258,6 @@ class FindCoordinatorResponse(Message, gc=False):
                         error_message_size = len(error_message_raw) + 1
                     else:
                         error_message_raw, error_message_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                         _write_iB(item.node_id, host_size)
@@ -270,12 +267,14 @@ class FindCoordinatorResponse(Message, gc=False):
                         _write_ihB(item.port, item.error_code, error_message_size)
                         if error_message_size < 128
                         else _write_ih(item.port, item.error_code) + string_size(error_message_size),
-                        error_message_raw, SIZES[tags], section,
+                        error_message_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 if self.coordinators is None or self.coordinators:
@@ -287,9 +286,6 @@ class FindCoordinatorResponse(Message, gc=False):
                     error_message_raw_2, error_message_size_2 = b"", 0
                 host_raw_2 = self.host.encode()
                 host_size_2 = len(host_raw_2) + 1
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 out += (
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2)
                     if error_message_size_2 < 128
@@ -300,7 +296,8 @@ class FindCoordinatorResponse(Message, gc=False):
                     _write_iB(self.node_id, host_size_2)
                     if host_size_2 < 128
                     else _write_i(self.node_id) + string_size(host_size_2),
-                    host_raw_2, _write_iB(self.port, tags_3), section_3,
+                    host_raw_2, _write_i(self.port),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 0 <= version <= 2:

@@ -9,9 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, read_compact_strings, read_unknown_tags,
 )
-from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, write_compact_strings, write_long_array, write_tags,
-)
+from kraft_wire.protocol.fast_write import array_writers, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -70,8 +68,8 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
     """[]string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> GetTelemetrySubscriptionsResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> GetTelemetrySubscriptionsResponse:
         try:
             if version == 0:
                 (
@@ -110,12 +108,10 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(GetTelemetrySubscriptionsResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[GetTelemetrySubscriptionsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[GetTelemetrySubscriptionsResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -157,7 +153,7 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 ), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(GetTelemetrySubscriptionsResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -165,9 +161,6 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
             if version == 0:
                 accepted_compression_types = self.accepted_compression_types
                 accepted_compression_types_size = len(accepted_compression_types) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_ih16si(
                         self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id,
@@ -178,7 +171,8 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                     if accepted_compression_types_size < SHORT
                     else write_long_array(accepted_compression_types, "b"),
                     _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality),
-                    write_compact_strings(self.requested_metrics), SIZES[tags], section,
+                    write_compact_strings(self.requested_metrics),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

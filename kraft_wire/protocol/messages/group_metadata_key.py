@@ -31,8 +31,8 @@ class GroupMetadataKey(Message, gc=False):
     group: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> GroupMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> GroupMetadataKey:
         try:
             if version == 0:
                 group_size, = _read_h(data, 0)
@@ -46,10 +46,10 @@ class GroupMetadataKey(Message, gc=False):
                     return GroupMetadataKey(group)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(GroupMetadataKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GroupMetadataKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[GroupMetadataKey, int]:
         start = pos
         try:
             if version == 0:
@@ -64,7 +64,7 @@ class GroupMetadataKey(Message, gc=False):
                     return GroupMetadataKey(group), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(GroupMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

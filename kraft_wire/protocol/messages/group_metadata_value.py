@@ -29,7 +29,6 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ii = struct.Struct(">ii").pack
-_write_iiB = struct.Struct(">iiB").pack
 _write_iii = struct.Struct(">iii").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
@@ -113,10 +112,8 @@ class GroupMetadataValue(Message, gc=False):
     """[]MemberMetadata, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> GroupMetadataValue:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> GroupMetadataValue:
         start = pos
         try:
             if version == 4:
@@ -425,15 +422,15 @@ class GroupMetadataValue(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(GroupMetadataValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GroupMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[GroupMetadataValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return GroupMetadataValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -483,9 +480,6 @@ class GroupMetadataValue(Message, gc=False):
                     subscription_size = len(subscription_raw) + 1
                     assignment_raw = item.assignment
                     assignment_size = len(assignment_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
                         member_id_raw,
@@ -496,20 +490,18 @@ class GroupMetadataValue(Message, gc=False):
                         SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
                         client_id_raw,
                         SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
-                        client_host_raw,
-                        _write_iiB(item.rebalance_timeout, item.session_timeout, subscription_size)
-                        if subscription_size < 128
-                        else _write_ii(
-                            item.rebalance_timeout, item.session_timeout,
-                        ) + uvarint(subscription_size),
+                        client_host_raw, _write_ii(item.rebalance_timeout, item.session_timeout),
+                        SIZES[subscription_size] if subscription_size < 128 else uvarint(subscription_size),
                         subscription_raw,
                         SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
-                        assignment_raw, SIZES[tags], section,
+                        assignment_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 protocol_type_raw_2 = self.protocol_type.encode()

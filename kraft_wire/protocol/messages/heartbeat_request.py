@@ -52,8 +52,8 @@ class HeartbeatRequest(Message, gc=False):
     """string, versions 3 to 4, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> HeartbeatRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> HeartbeatRequest:
         try:
             if version == 4:
                 group_id_size = data[0]
@@ -124,10 +124,10 @@ class HeartbeatRequest(Message, gc=False):
                     return HeartbeatRequest(group_id_3, generation_id_3, member_id_3, None)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(HeartbeatRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[HeartbeatRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[HeartbeatRequest, int]:
         start = pos
         try:
             if version == 4:
@@ -203,7 +203,7 @@ class HeartbeatRequest(Message, gc=False):
                     return HeartbeatRequest(group_id_3, generation_id_3, member_id_3, None), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(HeartbeatRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -218,9 +218,6 @@ class HeartbeatRequest(Message, gc=False):
                     group_instance_id_size = len(group_instance_id_raw) + 1
                 else:
                     group_instance_id_raw, group_instance_id_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
                     _write_iB(self.generation_id, member_id_size)
@@ -230,7 +227,8 @@ class HeartbeatRequest(Message, gc=False):
                     SIZES[group_instance_id_size]
                     if group_instance_id_size < 128
                     else string_size(group_instance_id_size),
-                    group_instance_id_raw, SIZES[tags], section,
+                    group_instance_id_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 3:
                 group_id_raw_2 = self.group_id.encode()

@@ -18,7 +18,6 @@ _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_ih = struct.Struct(">ih").pack
-_write_ihB = struct.Struct(">ihB").pack
 
 
 class HeartbeatResponse(Message, gc=False):
@@ -41,8 +40,8 @@ class HeartbeatResponse(Message, gc=False):
     """int16, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> HeartbeatResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> HeartbeatResponse:
         try:
             if version == 4:
                 throttle_time_ms, error_code, tags = _read_ihB(data, 0)
@@ -58,10 +57,10 @@ class HeartbeatResponse(Message, gc=False):
                 return HeartbeatResponse(0, error_code_3)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(HeartbeatResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[HeartbeatResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[HeartbeatResponse, int]:
         start = pos
         try:
             if version == 4:
@@ -79,16 +78,16 @@ class HeartbeatResponse(Message, gc=False):
                 return HeartbeatResponse(0, error_code_3), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(HeartbeatResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 4:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
+                return b"".join((
+                    _write_ih(self.throttle_time_ms, self.error_code),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
             if 1 <= version <= 3:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -18,7 +18,7 @@ _read_i = struct.Struct(">i").unpack_from
 _read_qh = struct.Struct(">qh").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_iqhttB = struct.Struct(">iqh??B").pack
+_write_iqhtt = struct.Struct(">iqh??").pack
 _write_qh = struct.Struct(">qh").pack
 _read_nullable_string_i = nullable_string_readers("i")
 _read_nullable_string_iqhttB = nullable_string_readers("iqh??B")
@@ -56,8 +56,8 @@ class InitProducerIdRequest(Message, gc=False):
     """bool, version 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> InitProducerIdRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> InitProducerIdRequest:
         try:
             if version == 6:
                 transactional_id_size = data[0]
@@ -123,10 +123,10 @@ class InitProducerIdRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(InitProducerIdRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitProducerIdRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[InitProducerIdRequest, int]:
         start = pos
         try:
             if version == 6:
@@ -193,7 +193,7 @@ class InitProducerIdRequest(Message, gc=False):
                 ), pos + 4
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(InitProducerIdRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -204,19 +204,16 @@ class InitProducerIdRequest(Message, gc=False):
                     transactional_id_size = len(transactional_id_raw) + 1
                 else:
                     transactional_id_raw, transactional_id_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[transactional_id_size]
                     if transactional_id_size < 128
                     else string_size(transactional_id_size),
                     transactional_id_raw,
-                    _write_iqhttB(
+                    _write_iqhtt(
                         self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc,
-                        self.keep_prepared_txn, tags,
+                        self.keep_prepared_txn,
                     ),
-                    section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 2 <= version <= 5:
                 if version < 3 and (self.producer_id != -1):
@@ -232,16 +229,13 @@ class InitProducerIdRequest(Message, gc=False):
                     transactional_id_size_2 = len(transactional_id_raw_2) + 1
                 else:
                     transactional_id_raw_2, transactional_id_size_2 = b"", 0
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[transactional_id_size_2]
                     if transactional_id_size_2 < 128
                     else string_size(transactional_id_size_2),
                     transactional_id_raw_2, _write_i(self.transaction_timeout_ms),
-                    _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"", SIZES[tags_2],
-                    section_2,
+                    _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 1:
                 if self.producer_id != -1:

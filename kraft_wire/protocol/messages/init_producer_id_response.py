@@ -17,8 +17,7 @@ _read_ihqh = struct.Struct(">ihqh").unpack_from
 _read_ihqhB = struct.Struct(">ihqhB").unpack_from
 _read_ihqhqhB = struct.Struct(">ihqhqhB").unpack_from
 _write_ihqh = struct.Struct(">ihqh").pack
-_write_ihqhB = struct.Struct(">ihqhB").pack
-_write_ihqhqhB = struct.Struct(">ihqhqhB").pack
+_write_ihqhqh = struct.Struct(">ihqhqh").pack
 
 
 class InitProducerIdResponse(Message, gc=False):
@@ -53,8 +52,8 @@ class InitProducerIdResponse(Message, gc=False):
     """int16, version 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> InitProducerIdResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> InitProducerIdResponse:
         try:
             if version == 6:
                 (
@@ -85,10 +84,10 @@ class InitProducerIdResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(InitProducerIdResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitProducerIdResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[InitProducerIdResponse, int]:
         start = pos
         try:
             if version == 6:
@@ -122,35 +121,29 @@ class InitProducerIdResponse(Message, gc=False):
                 ), pos + 16
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(InitProducerIdResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 6:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihqhqhB(
+                    _write_ihqhqh(
                         self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch,
-                        self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch, tags,
+                        self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch,
                     ),
-                    section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 2 <= version <= 5:
                 if self.ongoing_txn_producer_id != -1:
                     refuse()
                 if self.ongoing_txn_producer_epoch != -1:
                     refuse()
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihqhB(
-                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags_2,
+                    _write_ihqh(
+                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch,
                     ),
-                    section_2,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 1:
                 if self.ongoing_txn_producer_id != -1:

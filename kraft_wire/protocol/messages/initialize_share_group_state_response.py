@@ -82,9 +82,9 @@ class InitializeShareGroupStateResponse(Message, gc=False):
     """[]InitializeStateResult, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> InitializeShareGroupStateResponse:
         start = pos
         try:
@@ -142,17 +142,15 @@ class InitializeShareGroupStateResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(InitializeShareGroupStateResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[InitializeShareGroupStateResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[InitializeShareGroupStateResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return InitializeShareGroupStateResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -175,25 +173,27 @@ class InitializeShareGroupStateResponse(Message, gc=False):
                             error_message_size = len(error_message_raw) + 1
                         else:
                             error_message_raw, error_message_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_ihB(item_2.partition, item_2.error_code, error_message_size)
                             if error_message_size < 128
                             else _write_ih(
                                 item_2.partition, item_2.error_code,
                             ) + string_size(error_message_size),
-                            error_message_raw, SIZES[tags], section,
+                            error_message_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -85,10 +85,8 @@ class JoinGroupRequest(Message, gc=False):
     """string, versions 8 to 9, nullable, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> JoinGroupRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> JoinGroupRequest:
         start = pos
         try:
             if 8 <= version <= 9:
@@ -329,15 +327,15 @@ class JoinGroupRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(JoinGroupRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[JoinGroupRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return JoinGroupRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -379,25 +377,19 @@ class JoinGroupRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     metadata_raw = item.metadata
                     metadata_size = len(metadata_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 if self.reason is not None:
                     reason_raw = self.reason.encode()
                     reason_size = len(reason_raw) + 1
                 else:
                     reason_raw, reason_size = b"", 0
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (
                     SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw,
-                    SIZES[tags_2], section_2,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 6 <= version <= 7:
@@ -438,18 +430,19 @@ class JoinGroupRequest(Message, gc=False):
                     name_size_2 = len(name_raw_2) + 1
                     metadata_raw_2 = item_2.metadata
                     metadata_size_2 = len(metadata_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2),
-                        metadata_raw_2, SIZES[tags_3], section_3,
+                        metadata_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 5:
                 if version < 5 and (self.group_instance_id is not None):

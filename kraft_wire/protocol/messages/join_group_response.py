@@ -104,10 +104,8 @@ class JoinGroupResponse(Message, gc=False):
     """[]JoinGroupResponseMember, versions 0 to 9."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> JoinGroupResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> JoinGroupResponse:
         start = pos
         try:
             if version == 9:
@@ -374,15 +372,15 @@ class JoinGroupResponse(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(JoinGroupResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[JoinGroupResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return JoinGroupResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -433,9 +431,6 @@ class JoinGroupResponse(Message, gc=False):
                         group_instance_id_raw, group_instance_id_size = b"", 0
                     metadata_raw = item.metadata
                     metadata_size = len(metadata_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
                         member_id_raw_2,
@@ -444,12 +439,13 @@ class JoinGroupResponse(Message, gc=False):
                         else string_size(group_instance_id_size),
                         group_instance_id_raw,
                         SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 6 <= version <= 8:
                 if self.skip_assignment:
@@ -500,9 +496,6 @@ class JoinGroupResponse(Message, gc=False):
                         group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                     metadata_raw_2 = item_2.metadata
                     metadata_size_2 = len(metadata_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4),
                         member_id_raw_4,
@@ -511,12 +504,16 @@ class JoinGroupResponse(Message, gc=False):
                         else string_size(group_instance_id_size_2),
                         group_instance_id_raw_2,
                         SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2),
-                        metadata_raw_2, SIZES[tags_3], section_3,
+                        metadata_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 5:
                 if self.skip_assignment:

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_hhB = struct.Struct(">hhB").unpack_from
-_write_hhB = struct.Struct(">hhB").pack
+_write_hh = struct.Struct(">hh").pack
 
 
 class KRaftVersionRecord(Message, gc=False):
@@ -37,8 +37,8 @@ class KRaftVersionRecord(Message, gc=False):
     """int16, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> KRaftVersionRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> KRaftVersionRecord:
         try:
             if version == 0:
                 version_2, kraft_version, tags = _read_hhB(data, 0)
@@ -48,10 +48,10 @@ class KRaftVersionRecord(Message, gc=False):
                 return KRaftVersionRecord(version_2, kraft_version, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(KRaftVersionRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[KRaftVersionRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[KRaftVersionRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -63,16 +63,16 @@ class KRaftVersionRecord(Message, gc=False):
                 return KRaftVersionRecord(version_2, kraft_version, unknown), pos + 5
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(KRaftVersionRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hhB(self.version, self.kraft_version, tags), section))
+                return b"".join((
+                    _write_hh(self.version, self.kraft_version),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -21,8 +21,8 @@ _read_i16sB = struct.Struct(">i16sB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_hi = struct.Struct(">hi").pack
 _write_hiB = struct.Struct(">hiB").pack
-_write_i16sB = struct.Struct(">i16sB").pack
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
+_write_i16s = struct.Struct(">i16s").pack
 _read_rows_i = row_reader("i")
 _read_rows_i_16s = row_reader("i 16s")
 
@@ -71,10 +71,8 @@ class LeaderChangeMessage(Message, gc=False):
     """[]Voter, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> LeaderChangeMessage:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> LeaderChangeMessage:
         start = pos
         try:
             if version == 1:
@@ -181,15 +179,15 @@ class LeaderChangeMessage(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(LeaderChangeMessage, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaderChangeMessage, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[LeaderChangeMessage, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return LeaderChangeMessage.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -203,10 +201,10 @@ class LeaderChangeMessage(Message, gc=False):
                     else _write_hi(self.version, self.leader_id) + uvarint(voters_size)
                 )
                 for item in voters:
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_i16sB(item.voter_id, item.voter_directory_id, tags), section)
+                    out += (
+                        _write_i16s(item.voter_id, item.voter_directory_id),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
                 granting_voters = self.granting_voters
                 granting_voters_size = len(granting_voters) + 1
                 out.append(
@@ -215,14 +213,17 @@ class LeaderChangeMessage(Message, gc=False):
                     else uvarint(granting_voters_size)
                 )
                 for item_2 in granting_voters:
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_i16sB(item_2.voter_id, item_2.voter_directory_id, tags_2), section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out += (
+                        _write_i16s(item_2.voter_id, item_2.voter_directory_id),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 voters_2 = self.voters
@@ -235,10 +236,12 @@ class LeaderChangeMessage(Message, gc=False):
                 for item_3 in voters_2:
                     if item_3.voter_directory_id != Uuid.ZERO:
                         refuse()
-                    tags_4, section_4 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_iB(item_3.voter_id, tags_4), section_4)
+                    out += (
+                        _write_i(item_3.voter_id),
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
+                    )
                 granting_voters_2 = self.granting_voters
                 granting_voters_size_2 = len(granting_voters_2) + 1
                 out.append(
@@ -249,14 +252,17 @@ class LeaderChangeMessage(Message, gc=False):
                 for item_4 in granting_voters_2:
                     if item_4.voter_directory_id != Uuid.ZERO:
                         refuse()
-                    tags_5, section_5 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_iB(item_4.voter_id, tags_5), section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out += (
+                        _write_i(item_4.voter_id),
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -66,10 +66,8 @@ class LeaveGroupRequest(Message, gc=False):
     """[]MemberIdentity, versions 3 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> LeaveGroupRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> LeaveGroupRequest:
         start = pos
         try:
             if version == 5:
@@ -226,15 +224,15 @@ class LeaveGroupRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(LeaveGroupRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[LeaveGroupRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return LeaveGroupRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -263,9 +261,6 @@ class LeaveGroupRequest(Message, gc=False):
                         reason_size = len(reason_raw) + 1
                     else:
                         reason_raw, reason_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
                         member_id_raw,
@@ -274,12 +269,13 @@ class LeaveGroupRequest(Message, gc=False):
                         else string_size(group_instance_id_size),
                         group_instance_id_raw,
                         SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw,
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 4:
                 if self.member_id != '':
@@ -301,21 +297,22 @@ class LeaveGroupRequest(Message, gc=False):
                         group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
                     else:
                         group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
                         member_id_raw_2,
                         SIZES[group_instance_id_size_2]
                         if group_instance_id_size_2 < 128
                         else string_size(group_instance_id_size_2),
-                        group_instance_id_raw_2, SIZES[tags_3], section_3,
+                        group_instance_id_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 3:
                 if version > 2 and (self.member_id != ''):

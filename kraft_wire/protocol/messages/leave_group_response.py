@@ -21,7 +21,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihi = struct.Struct(">ihi").unpack_from
 _write_h = struct.Struct(">h").pack
-_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
@@ -72,10 +71,8 @@ class LeaveGroupResponse(Message, gc=False):
     """[]MemberResponse, versions 3 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> LeaveGroupResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> LeaveGroupResponse:
         start = pos
         try:
             if 4 <= version <= 5:
@@ -165,15 +162,15 @@ class LeaveGroupResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(LeaveGroupResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[LeaveGroupResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return LeaveGroupResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -194,21 +191,20 @@ class LeaveGroupResponse(Message, gc=False):
                         group_instance_id_size = len(group_instance_id_raw) + 1
                     else:
                         group_instance_id_raw, group_instance_id_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
                         member_id_raw,
                         SIZES[group_instance_id_size]
                         if group_instance_id_size < 128
                         else string_size(group_instance_id_size),
-                        group_instance_id_raw, _write_hB(item.error_code, tags), section,
+                        group_instance_id_raw, _write_h(item.error_code),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 members_2 = self.members

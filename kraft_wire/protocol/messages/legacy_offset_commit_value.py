@@ -39,8 +39,8 @@ class LegacyOffsetCommitValue(Message, gc=False):
     commit_timestamp: int = 0
     """int64, in milliseconds, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> LegacyOffsetCommitValue:
+    @staticmethod
+    def decode(data: bytes, version: int) -> LegacyOffsetCommitValue:
         try:
             if version == 0:
                 offset, metadata_size = _read_qh(data, 0)
@@ -54,10 +54,10 @@ class LegacyOffsetCommitValue(Message, gc=False):
                 return LegacyOffsetCommitValue(offset, metadata, commit_timestamp)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(LegacyOffsetCommitValue, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LegacyOffsetCommitValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[LegacyOffsetCommitValue, int]:
         start = pos
         try:
             if version == 0:
@@ -72,7 +72,7 @@ class LegacyOffsetCommitValue(Message, gc=False):
                 return LegacyOffsetCommitValue(offset, metadata, commit_timestamp), pos + 8
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(LegacyOffsetCommitValue, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

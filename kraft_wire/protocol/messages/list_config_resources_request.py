@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -33,8 +33,8 @@ class ListConfigResourcesRequest(Message, gc=False):
     """[]int8, version 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ListConfigResourcesRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ListConfigResourcesRequest:
         try:
             if version == 1:
                 resource_types_size = data[0]
@@ -61,10 +61,10 @@ class ListConfigResourcesRequest(Message, gc=False):
                 return ListConfigResourcesRequest((), unknown_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ListConfigResourcesRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesRequest, int]:
         start = pos
         try:
             if version == 1:
@@ -93,7 +93,7 @@ class ListConfigResourcesRequest(Message, gc=False):
                 return ListConfigResourcesRequest((), unknown_2), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ListConfigResourcesRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -101,22 +101,16 @@ class ListConfigResourcesRequest(Message, gc=False):
             if version == 1:
                 resource_types = self.resource_types
                 resource_types_size = len(resource_types) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_array_b[resource_types_size](resource_types_size, *resource_types)
                     if resource_types_size < SHORT
                     else write_long_array(resource_types, "b"),
-                    SIZES[tags], section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 0:
                 if self.resource_types is None or self.resource_types:
                     refuse()
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[tags_2], section_2))
+                return write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0"
         except ENCODE_FAULTS:
             pass
         out = []

@@ -15,7 +15,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _read_string_B = string_readers("B")
@@ -64,9 +64,9 @@ class ListConfigResourcesResponse(Message, gc=False):
     """[]ConfigResource, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ListConfigResourcesResponse:
         start = pos
         try:
@@ -142,15 +142,15 @@ class ListConfigResourcesResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ListConfigResourcesResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ListConfigResourcesResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -166,19 +166,18 @@ class ListConfigResourcesResponse(Message, gc=False):
                 for item in config_resources:
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[resource_name_size]
                         if resource_name_size < 128
                         else string_size(resource_name_size),
-                        resource_name_raw, _write_bB(item.resource_type, tags), section,
+                        resource_name_raw, _write_b(item.resource_type),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 config_resources_2 = self.config_resources
@@ -191,19 +190,20 @@ class ListConfigResourcesResponse(Message, gc=False):
                 for item_2 in config_resources_2:
                     resource_name_raw_2 = item_2.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[resource_name_size_2]
                         if resource_name_size_2 < 128
                         else string_size(resource_name_size_2),
-                        resource_name_raw_2, SIZES[tags_3], section_3,
+                        resource_name_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -33,8 +33,8 @@ class ListGroupsRequest(Message, gc=False):
     """[]string, version 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ListGroupsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ListGroupsRequest:
         try:
             if version == 5:
                 states_filter_size = data[0]
@@ -79,10 +79,10 @@ class ListGroupsRequest(Message, gc=False):
                 return ListGroupsRequest((), ())
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ListGroupsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListGroupsRequest, int]:
         start = pos
         try:
             if version == 5:
@@ -127,18 +127,15 @@ class ListGroupsRequest(Message, gc=False):
                 return ListGroupsRequest((), ()), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ListGroupsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 5:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     write_compact_strings(self.states_filter), write_compact_strings(self.types_filter),
-                    SIZES[tags], section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 3 <= version <= 4:
                 out = []
@@ -148,10 +145,11 @@ class ListGroupsRequest(Message, gc=False):
                     refuse()
                 if version >= 4:
                     out.append(write_compact_strings(self.states_filter))
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return b"".join(out)
             if 0 <= version <= 2:
                 if self.states_filter is None or self.states_filter:
@@ -160,7 +158,7 @@ class ListGroupsRequest(Message, gc=False):
                     refuse()
                 if self.unknown_tagged_fields:
                     refuse()
-                return b''
+                return b""
         except ENCODE_FAULTS:
             pass
         out = []

@@ -74,10 +74,8 @@ class ListGroupsResponse(Message, gc=False):
     """[]ListedGroup, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ListGroupsResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ListGroupsResponse:
         start = pos
         try:
             if version == 5:
@@ -219,15 +217,15 @@ class ListGroupsResponse(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ListGroupsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListGroupsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ListGroupsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -249,9 +247,6 @@ class ListGroupsResponse(Message, gc=False):
                     group_state_size = len(group_state_raw) + 1
                     group_type_raw = item.group_type.encode()
                     group_type_size = len(group_type_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
                         group_id_raw,
@@ -262,12 +257,14 @@ class ListGroupsResponse(Message, gc=False):
                         SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size),
                         group_state_raw,
                         SIZES[group_type_size] if group_type_size < 128 else string_size(group_type_size),
-                        group_type_raw, SIZES[tags], section,
+                        group_type_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 3 <= version <= 4:
                 groups_2 = self.groups
@@ -299,14 +296,16 @@ class ListGroupsResponse(Message, gc=False):
                             else string_size(group_state_size_2),
                             group_state_raw_2,
                         )
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                    out.append(
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 2:
                 groups_3 = self.groups

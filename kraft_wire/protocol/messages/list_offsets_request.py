@@ -27,10 +27,9 @@ _read_q = struct.Struct(">q").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _write_ib = struct.Struct(">ib").pack
 _write_ibB = struct.Struct(">ibB").pack
-_write_iiqB = struct.Struct(">iiqB").pack
+_write_iiq = struct.Struct(">iiq").pack
 _write_q = struct.Struct(">q").pack
 _read_string_B = string_readers("B")
 _read_rows_i_i_q = row_reader("i i q")
@@ -102,10 +101,8 @@ class ListOffsetsRequest(Message, gc=False):
     """int32, in milliseconds, versions 10 to 11, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ListOffsetsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ListOffsetsRequest:
         start = pos
         try:
             if 10 <= version <= 11:
@@ -260,15 +257,15 @@ class ListOffsetsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ListOffsetsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListOffsetsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ListOffsetsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -291,23 +288,21 @@ class ListOffsetsRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_iiqB(
-                                item_2.partition_index, item_2.current_leader_epoch, item_2.timestamp, tags,
-                            ),
-                            section,
+                            _write_iiq(item_2.partition_index, item_2.current_leader_epoch, item_2.timestamp),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iB(self.timeout_ms, tags_3), section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_i(self.timeout_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 6 <= version <= 9:
                 topics_2 = self.topics
@@ -327,23 +322,22 @@ class ListOffsetsRequest(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_4 in partitions_2:
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
-                            _write_iiqB(
-                                item_4.partition_index, item_4.current_leader_epoch, item_4.timestamp, tags_4,
-                            ),
-                            section_4,
+                            _write_iiq(item_4.partition_index, item_4.current_leader_epoch, item_4.timestamp),
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 1 <= version <= 5:
                 if version < 2 and (self.isolation_level != 0):

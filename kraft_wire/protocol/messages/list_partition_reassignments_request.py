@@ -63,9 +63,9 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
     """[]ListPartitionReassignmentsTopics, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ListPartitionReassignmentsRequest:
         start = pos
         try:
@@ -118,17 +118,15 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ListPartitionReassignmentsRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ListPartitionReassignmentsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListPartitionReassignmentsRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ListPartitionReassignmentsRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -149,20 +147,18 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     partition_indexes = item.partition_indexes
                     partition_indexes_size = len(partition_indexes) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
                         if partition_indexes_size < SHORT
                         else write_long_array(partition_indexes, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -100,9 +100,9 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
     """[]OngoingTopicReassignment, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ListPartitionReassignmentsResponse:
         start = pos
         try:
@@ -202,17 +202,15 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ListPartitionReassignmentsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ListPartitionReassignmentsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListPartitionReassignmentsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ListPartitionReassignmentsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -247,9 +245,6 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                         adding_replicas_size = len(adding_replicas) + 1
                         removing_replicas = item_2.removing_replicas
                         removing_replicas_size = len(removing_replicas) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_i(item_2.partition_index),
                             _write_array_i[replicas_size](replicas_size, *replicas)
@@ -261,16 +256,20 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                             _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas)
                             if removing_replicas_size < SHORT
                             else write_long_array(removing_replicas, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,8 +56,8 @@ class ListTransactionsRequest(Message, gc=False):
     """string, version 2, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ListTransactionsRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ListTransactionsRequest:
         try:
             if version == 2:
                 state_filters_size = data[0]
@@ -128,10 +128,10 @@ class ListTransactionsRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ListTransactionsRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListTransactionsRequest, int]:
         start = pos
         try:
             if version == 2:
@@ -203,7 +203,7 @@ class ListTransactionsRequest(Message, gc=False):
                 ), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ListTransactionsRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -216,9 +216,6 @@ class ListTransactionsRequest(Message, gc=False):
                     transactional_id_pattern_size = len(transactional_id_pattern_raw) + 1
                 else:
                     transactional_id_pattern_raw, transactional_id_pattern_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     write_compact_strings(self.state_filters),
                     _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters)
@@ -227,7 +224,8 @@ class ListTransactionsRequest(Message, gc=False):
                     _write_qB(self.duration_filter, transactional_id_pattern_size)
                     if transactional_id_pattern_size < 128
                     else _write_q(self.duration_filter) + string_size(transactional_id_pattern_size),
-                    transactional_id_pattern_raw, SIZES[tags], section,
+                    transactional_id_pattern_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 1:
                 if version < 1 and (self.duration_filter != -1):
@@ -236,9 +234,6 @@ class ListTransactionsRequest(Message, gc=False):
                     refuse()
                 producer_id_filters_2 = self.producer_id_filters
                 producer_id_filters_size_2 = len(producer_id_filters_2) + 1
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     write_compact_strings(self.state_filters),
                     _write_array_q[producer_id_filters_size_2](
@@ -246,7 +241,8 @@ class ListTransactionsRequest(Message, gc=False):
                     )
                     if producer_id_filters_size_2 < SHORT
                     else write_long_array(producer_id_filters_2, "q"),
-                    _write_q(self.duration_filter) if version >= 1 else b"", SIZES[tags_2], section_2,
+                    _write_q(self.duration_filter) if version >= 1 else b"",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

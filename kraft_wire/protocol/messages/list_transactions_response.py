@@ -72,9 +72,9 @@ class ListTransactionsResponse(Message, gc=False):
     """[]TransactionState, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ListTransactionsResponse:
         start = pos
         try:
@@ -131,15 +131,15 @@ class ListTransactionsResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ListTransactionsResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ListTransactionsResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ListTransactionsResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -159,9 +159,6 @@ class ListTransactionsResponse(Message, gc=False):
                     transactional_id_size = len(transactional_id_raw) + 1
                     transaction_state_raw = item.transaction_state.encode()
                     transaction_state_size = len(transaction_state_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[transactional_id_size]
                         if transactional_id_size < 128
@@ -170,12 +167,14 @@ class ListTransactionsResponse(Message, gc=False):
                         _write_qB(item.producer_id, transaction_state_size)
                         if transaction_state_size < 128
                         else _write_q(item.producer_id) + string_size(transaction_state_size),
-                        transaction_state_raw, SIZES[tags], section,
+                        transaction_state_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -28,8 +28,7 @@ _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_t = struct.Struct(">?").pack
 _write_tt = struct.Struct(">??").pack
-_write_tttB = struct.Struct(">???B").pack
-_write_ttB = struct.Struct(">??B").pack
+_write_ttt = struct.Struct(">???").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _read_nullable_string_B = nullable_string_readers("B")
@@ -86,10 +85,8 @@ class MetadataRequest(Message, gc=False):
     """bool, versions 8 to 13."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> MetadataRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> MetadataRequest:
         start = pos
         try:
             if 11 <= version <= 13:
@@ -220,15 +217,15 @@ class MetadataRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(MetadataRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[MetadataRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return MetadataRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -248,23 +245,16 @@ class MetadataRequest(Message, gc=False):
                         name_size = len(name_raw) + 1
                     else:
                         name_raw, name_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_16sB(item.topic_id, name_size)
                         if name_size < 128
                         else _write_16s(item.topic_id) + string_size(name_size),
-                        name_raw, SIZES[tags], section,
+                        name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (
-                    _write_ttB(
-                        self.allow_auto_topic_creation, self.include_topic_authorized_operations, tags_2,
-                    ),
-                    section_2,
+                    _write_tt(self.allow_auto_topic_creation, self.include_topic_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 9 <= version <= 10:
@@ -282,23 +272,19 @@ class MetadataRequest(Message, gc=False):
                         refuse()
                     else:
                         name_raw_2, name_size_2 = b"", 0
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         _write_16s(item_2.topic_id) if version >= 10 else b"",
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
-                        SIZES[tags_3], section_3,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
                 out += (
-                    _write_tttB(
+                    _write_ttt(
                         self.allow_auto_topic_creation, self.include_cluster_authorized_operations,
-                        self.include_topic_authorized_operations, tags_4,
+                        self.include_topic_authorized_operations,
                     ),
-                    section_4,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 0 <= version <= 8:

@@ -185,10 +185,8 @@ class MetadataResponse(Message, gc=False):
     """int16, version 13, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> MetadataResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> MetadataResponse:
         start = pos
         try:
             if version == 13:
@@ -599,15 +597,15 @@ class MetadataResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(MetadataResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[MetadataResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return MetadataResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -630,9 +628,6 @@ class MetadataResponse(Message, gc=False):
                         rack_size = len(rack_raw) + 1
                     else:
                         rack_raw, rack_size = b"", 0
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_iB(item.node_id, host_size)
                         if host_size < 128
@@ -641,7 +636,8 @@ class MetadataResponse(Message, gc=False):
                         _write_iB(item.port, rack_size)
                         if rack_size < 128
                         else _write_i(item.port) + string_size(rack_size),
-                        rack_raw, SIZES[tags], section,
+                        rack_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
@@ -681,9 +677,6 @@ class MetadataResponse(Message, gc=False):
                         isr_nodes_size = len(isr_nodes) + 1
                         offline_replicas = item_3.offline_replicas
                         offline_replicas_size = len(offline_replicas) + 1
-                        tags_2, section_2 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
                         out += (
                             _write_hiii(
                                 item_3.error_code, item_3.partition_index, item_3.leader_id,
@@ -698,16 +691,20 @@ class MetadataResponse(Message, gc=False):
                             _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas)
                             if offline_replicas_size < SHORT
                             else write_long_array(offline_replicas, "i"),
-                            SIZES[tags_2], section_2,
+                            write_tags((), item_3.unknown_tagged_fields)
+                            if item_3.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_iB(item_2.topic_authorized_operations, tags_3), section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_hB(self.error_code, tags_4), section_4)
+                    out += (
+                        _write_i(item_2.topic_authorized_operations),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out += (
+                    _write_h(self.error_code),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 9 <= version <= 12:
                 if version > 10 and (self.cluster_authorized_operations != -2147483648):
@@ -727,9 +724,6 @@ class MetadataResponse(Message, gc=False):
                         rack_size_2 = len(rack_raw_2) + 1
                     else:
                         rack_raw_2, rack_size_2 = b"", 0
-                    tags_5, section_5 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         _write_iB(item_4.node_id, host_size_2)
                         if host_size_2 < 128
@@ -738,7 +732,10 @@ class MetadataResponse(Message, gc=False):
                         _write_iB(item_4.port, rack_size_2)
                         if rack_size_2 < 128
                         else _write_i(item_4.port) + string_size(rack_size_2),
-                        rack_raw_2, SIZES[tags_5], section_5,
+                        rack_raw_2,
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.cluster_id is not None:
                     cluster_id_raw_2 = self.cluster_id.encode()
@@ -780,9 +777,6 @@ class MetadataResponse(Message, gc=False):
                         isr_nodes_size_2 = len(isr_nodes_2) + 1
                         offline_replicas_2 = item_6.offline_replicas
                         offline_replicas_size_2 = len(offline_replicas_2) + 1
-                        tags_6, section_6 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
                         out += (
                             _write_hiii(
                                 item_6.error_code, item_6.partition_index, item_6.leader_id,
@@ -799,18 +793,19 @@ class MetadataResponse(Message, gc=False):
                             )
                             if offline_replicas_size_2 < SHORT
                             else write_long_array(offline_replicas_2, "i"),
-                            SIZES[tags_6], section_6,
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_7, section_7 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (_write_iB(item_5.topic_authorized_operations, tags_7), section_7)
-                tags_8, section_8 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
+                    out += (
+                        _write_i(item_5.topic_authorized_operations),
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0",
+                    )
                 out += (
-                    _write_i(self.cluster_authorized_operations) if version <= 10 else b"", SIZES[tags_8],
-                    section_8,
+                    _write_i(self.cluster_authorized_operations) if version <= 10 else b"",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 0 <= version <= 8:

@@ -39,8 +39,8 @@ class OffsetCommitKey(Message, gc=False):
     partition: int = 0
     """int32, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> OffsetCommitKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> OffsetCommitKey:
         try:
             if version == 0:
                 group_size, = _read_h(data, 0)
@@ -61,10 +61,10 @@ class OffsetCommitKey(Message, gc=False):
                 return OffsetCommitKey(group, topic, partition)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(OffsetCommitKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetCommitKey, int]:
         start = pos
         try:
             if version == 0:
@@ -86,7 +86,7 @@ class OffsetCommitKey(Message, gc=False):
                 return OffsetCommitKey(group, topic, partition), pos + 4
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(OffsetCommitKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -127,10 +127,8 @@ class OffsetCommitRequest(Message, gc=False):
     """[]OffsetCommitRequestTopic, versions 2 to 10."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> OffsetCommitRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> OffsetCommitRequest:
         start = pos
         try:
             if version == 10:
@@ -385,15 +383,15 @@ class OffsetCommitRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(OffsetCommitRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetCommitRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return OffsetCommitRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -435,9 +433,6 @@ class OffsetCommitRequest(Message, gc=False):
                             committed_metadata_size = len(committed_metadata_raw) + 1
                         else:
                             committed_metadata_raw, committed_metadata_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_iqiB(
                                 item_2.partition_index, item_2.committed_offset,
@@ -448,16 +443,21 @@ class OffsetCommitRequest(Message, gc=False):
                                 item_2.partition_index, item_2.committed_offset,
                                 item_2.committed_leader_epoch,
                             ) + string_size(committed_metadata_size),
-                            committed_metadata_raw, SIZES[tags], section,
+                            committed_metadata_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 8 <= version <= 9:
                 group_id_raw_2 = self.group_id.encode()
@@ -499,9 +499,6 @@ class OffsetCommitRequest(Message, gc=False):
                             committed_metadata_size_2 = len(committed_metadata_raw_2) + 1
                         else:
                             committed_metadata_raw_2, committed_metadata_size_2 = b"", 0
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             _write_iqiB(
                                 item_4.partition_index, item_4.committed_offset,
@@ -512,16 +509,21 @@ class OffsetCommitRequest(Message, gc=False):
                                 item_4.partition_index, item_4.committed_offset,
                                 item_4.committed_leader_epoch,
                             ) + string_size(committed_metadata_size_2),
-                            committed_metadata_raw_2, SIZES[tags_4], section_4,
+                            committed_metadata_raw_2,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 2 <= version <= 7:
                 if version < 7 and (self.group_instance_id is not None):

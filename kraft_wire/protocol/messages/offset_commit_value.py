@@ -23,7 +23,6 @@ _read_qiB = struct.Struct(">qiB").unpack_from
 _read_qih = struct.Struct(">qih").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_q = struct.Struct(">q").pack
-_write_qB = struct.Struct(">qB").pack
 _write_qh = struct.Struct(">qh").pack
 _write_qi = struct.Struct(">qi").pack
 _write_qiB = struct.Struct(">qiB").pack
@@ -63,8 +62,8 @@ class OffsetCommitValue(Message, gc=False):
     """uuid, version 4, tag 0, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> OffsetCommitValue:
+    @staticmethod
+    def decode(data: bytes, version: int) -> OffsetCommitValue:
         try:
             if version == 4:
                 offset, leader_epoch, metadata_size = _read_qiB(data, 0)
@@ -124,10 +123,10 @@ class OffsetCommitValue(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(OffsetCommitValue, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetCommitValue, int]:
         start = pos
         try:
             if version == 4:
@@ -188,7 +187,7 @@ class OffsetCommitValue(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(OffsetCommitValue, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -196,17 +195,17 @@ class OffsetCommitValue(Message, gc=False):
             if version == 4:
                 metadata_raw = self.metadata.encode()
                 metadata_size = len(metadata_raw) + 1
-                tags, section = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.topic_id != Uuid.ZERO:
                     known: list[tuple[int, bytes]] = []
                     if self.topic_id != Uuid.ZERO:
                         known.append((0, _write_16s(self.topic_id)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((
                     _write_qiB(self.offset, self.leader_epoch, metadata_size)
                     if metadata_size < 128
                     else _write_qi(self.offset, self.leader_epoch) + string_size(metadata_size),
-                    metadata_raw, _write_qB(self.commit_timestamp, tags), section,
+                    metadata_raw, _write_q(self.commit_timestamp), section,
                 ))
             if version == 3:
                 metadata_raw_2 = self.metadata.encode()

@@ -61,10 +61,8 @@ class OffsetDeleteRequest(Message, gc=False):
     topics: list[OffsetDeleteRequestTopic] = []
     """[]OffsetDeleteRequestTopic, version 0."""
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> OffsetDeleteRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> OffsetDeleteRequest:
         start = pos
         try:
             if version == 0:
@@ -102,15 +100,15 @@ class OffsetDeleteRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(OffsetDeleteRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetDeleteRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return OffsetDeleteRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

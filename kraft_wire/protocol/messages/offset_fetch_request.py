@@ -27,7 +27,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_t = struct.Struct(">?").pack
-_write_tB = struct.Struct(">?B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -132,10 +131,8 @@ class OffsetFetchRequest(Message, gc=False):
     """bool, versions 7 to 10."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> OffsetFetchRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> OffsetFetchRequest:
         start = pos
         try:
             if version == 10:
@@ -407,15 +404,15 @@ class OffsetFetchRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(OffsetFetchRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetFetchRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return OffsetFetchRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -453,24 +450,24 @@ class OffsetFetchRequest(Message, gc=False):
                     for item_2 in topics:
                         partition_indexes = item_2.partition_indexes
                         partition_indexes_size = len(partition_indexes) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_16s(item_2.topic_id),
                             _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
                             if partition_indexes_size < SHORT
                             else write_long_array(partition_indexes, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tB(self.require_stable, tags_3), section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out += (
+                    _write_t(self.require_stable),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 6 <= version <= 9:
                 if version > 7 and (self.group_id != ''):
@@ -499,9 +496,6 @@ class OffsetFetchRequest(Message, gc=False):
                         name_size = len(name_raw) + 1
                         partition_indexes_2 = item_3.partition_indexes
                         partition_indexes_size_2 = len(partition_indexes_2) + 1
-                        tags_4, section_4 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             _write_array_i[partition_indexes_size_2](
@@ -509,7 +503,9 @@ class OffsetFetchRequest(Message, gc=False):
                             )
                             if partition_indexes_size_2 < SHORT
                             else write_long_array(partition_indexes_2, "i"),
-                            SIZES[tags_4], section_4,
+                            write_tags((), item_3.unknown_tagged_fields)
+                            if item_3.unknown_tagged_fields
+                            else b"\0",
                         )
                 if version >= 8:
                     groups_2 = self.groups
@@ -545,9 +541,6 @@ class OffsetFetchRequest(Message, gc=False):
                             name_size_2 = len(name_raw_2) + 1
                             partition_indexes_3 = item_5.partition_indexes
                             partition_indexes_size_3 = len(partition_indexes_3) + 1
-                            tags_5, section_5 = 0, b""
-                            if item_5.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
                             out += (
                                 SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
                                 name_raw_2,
@@ -556,16 +549,19 @@ class OffsetFetchRequest(Message, gc=False):
                                 )
                                 if partition_indexes_size_3 < SHORT
                                 else write_long_array(partition_indexes_3, "i"),
-                                SIZES[tags_5], section_5,
+                                write_tags((), item_5.unknown_tagged_fields)
+                                if item_5.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_t(self.require_stable) if version >= 7 else b"", SIZES[tags_7], section_7)
+                        out.append(
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0"
+                        )
+                out += (
+                    _write_t(self.require_stable) if version >= 7 else b"",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if 1 <= version <= 5:
                 if self.groups is None or self.groups:

@@ -28,7 +28,6 @@ _read_iqiB = struct.Struct(">iqiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
-_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iq = struct.Struct(">iq").pack
@@ -189,10 +188,8 @@ class OffsetFetchResponse(Message, gc=False):
     """[]OffsetFetchResponseGroup, versions 8 to 10."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> OffsetFetchResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> OffsetFetchResponse:
         start = pos
         try:
             if version == 10:
@@ -487,15 +484,15 @@ class OffsetFetchResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(OffsetFetchResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetFetchResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return OffsetFetchResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -533,9 +530,6 @@ class OffsetFetchResponse(Message, gc=False):
                                 metadata_size = len(metadata_raw) + 1
                             else:
                                 metadata_raw, metadata_size = b"", 0
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_iqiB(
                                     item_3.partition_index, item_3.committed_offset,
@@ -546,20 +540,25 @@ class OffsetFetchResponse(Message, gc=False):
                                     item_3.partition_index, item_3.committed_offset,
                                     item_3.committed_leader_epoch,
                                 ) + string_size(metadata_size),
-                                metadata_raw, _write_hB(item_3.error_code, tags), section,
+                                metadata_raw, _write_h(item_3.error_code),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hB(item.error_code, tags_3), section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out += (
+                        _write_h(item.error_code),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 6 <= version <= 9:
                 if version > 7 and (self.topics is None or self.topics):
@@ -588,9 +587,6 @@ class OffsetFetchResponse(Message, gc=False):
                                 metadata_size_2 = len(metadata_raw_2) + 1
                             else:
                                 metadata_raw_2, metadata_size_2 = b"", 0
-                            tags_5, section_5 = 0, b""
-                            if item_5.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
                             out += (
                                 _write_iqiB(
                                     item_5.partition_index, item_5.committed_offset,
@@ -601,12 +597,16 @@ class OffsetFetchResponse(Message, gc=False):
                                     item_5.partition_index, item_5.committed_offset,
                                     item_5.committed_leader_epoch,
                                 ) + string_size(metadata_size_2),
-                                metadata_raw_2, _write_hB(item_5.error_code, tags_5), section_5,
+                                metadata_raw_2, _write_h(item_5.error_code),
+                                write_tags((), item_5.unknown_tagged_fields)
+                                if item_5.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
+                        out.append(
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0"
+                        )
                     out.append(_write_h(self.error_code))
                 if version >= 8:
                     groups_2 = self.groups
@@ -640,9 +640,6 @@ class OffsetFetchResponse(Message, gc=False):
                                     metadata_size_3 = len(metadata_raw_3) + 1
                                 else:
                                     metadata_raw_3, metadata_size_3 = b"", 0
-                                tags_7, section_7 = 0, b""
-                                if item_8.unknown_tagged_fields:
-                                    tags_7, section_7 = write_tags((), item_8.unknown_tagged_fields)
                                 out += (
                                     _write_iqiB(
                                         item_8.partition_index, item_8.committed_offset,
@@ -653,20 +650,27 @@ class OffsetFetchResponse(Message, gc=False):
                                         item_8.partition_index, item_8.committed_offset,
                                         item_8.committed_leader_epoch,
                                     ) + string_size(metadata_size_3),
-                                    metadata_raw_3, _write_hB(item_8.error_code, tags_7), section_7,
+                                    metadata_raw_3, _write_h(item_8.error_code),
+                                    write_tags((), item_8.unknown_tagged_fields)
+                                    if item_8.unknown_tagged_fields
+                                    else b"\0",
                                 )
-                            tags_8, section_8 = 0, b""
-                            if item_7.unknown_tagged_fields:
-                                tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
-                            out += (SIZES[tags_8], section_8)
-                        tags_9, section_9 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_9, section_9 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (_write_hB(item_6.error_code, tags_9), section_9)
-                tags_10, section_10 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_10, section_10 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_10], section_10)
+                            out.append(
+                                write_tags((), item_7.unknown_tagged_fields)
+                                if item_7.unknown_tagged_fields
+                                else b"\0"
+                            )
+                        out += (
+                            _write_h(item_6.error_code),
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0",
+                        )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 1 <= version <= 5:
                 if self.groups is None or self.groups:

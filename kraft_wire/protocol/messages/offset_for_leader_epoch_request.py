@@ -28,7 +28,6 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iii = struct.Struct(">iii").pack
-_write_iiiB = struct.Struct(">iiiB").pack
 _read_string_B = string_readers("B")
 _read_rows_i_i_i = row_reader("i i i")
 
@@ -91,9 +90,9 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
     """[]OffsetForLeaderTopic, versions 2 to 4."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> OffsetForLeaderEpochRequest:
         start = pos
         try:
@@ -206,15 +205,15 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(OffsetForLeaderEpochRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return OffsetForLeaderEpochRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -237,23 +236,22 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_iiiB(
-                                item_2.partition, item_2.current_leader_epoch, item_2.leader_epoch, tags,
-                            ),
-                            section,
+                            _write_iii(item_2.partition, item_2.current_leader_epoch, item_2.leader_epoch),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 3:
                 topics_2 = self.topics

@@ -21,7 +21,7 @@ _read_i = struct.Struct(">i").unpack_from
 _read_i16sB = struct.Struct(">i16sB").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
-_write_i16sB = struct.Struct(">i16sB").pack
+_write_i16s = struct.Struct(">i16s").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -96,8 +96,8 @@ class PartitionChangeRecord(Message, gc=False):
     """[]int32, version 2, nullable, tag 7."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> PartitionChangeRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> PartitionChangeRecord:
         try:
             if 0 <= version <= 2:
                 partition_id, topic_id, tags = _read_i16sB(data, 0)
@@ -246,6 +246,9 @@ class PartitionChangeRecord(Message, gc=False):
                         else:
                             if directories_size == 1:
                                 directories = ()
+                            elif directories_size == 2:
+                                directories = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 directories, pos = read_compact_uuids(data, pos, directories_size)
                         tags -= 1
@@ -257,10 +260,10 @@ class PartitionChangeRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(PartitionChangeRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PartitionChangeRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[PartitionChangeRecord, int]:
         start = pos
         try:
             if 0 <= version <= 2:
@@ -410,6 +413,9 @@ class PartitionChangeRecord(Message, gc=False):
                         else:
                             if directories_size == 1:
                                 directories = ()
+                            elif directories_size == 2:
+                                directories = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 directories, pos = read_compact_uuids(data, pos, directories_size)
                         tags -= 1
@@ -421,7 +427,7 @@ class PartitionChangeRecord(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(PartitionChangeRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -433,7 +439,7 @@ class PartitionChangeRecord(Message, gc=False):
                     refuse()
                 if version < 2 and (self.last_known_elr is not None):
                     refuse()
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.isr is not None
@@ -509,8 +515,8 @@ class PartitionChangeRecord(Message, gc=False):
                         ))
                     if version >= 1 and (self.directories is not None):
                         known.append((8, write_compact_uuids(self.directories)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_i16sB(self.partition_id, self.topic_id, tags), section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_i16s(self.partition_id, self.topic_id), section))
         except ENCODE_FAULTS:
             pass
         out = []

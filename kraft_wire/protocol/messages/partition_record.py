@@ -9,9 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, read_compact_uuids, read_unknown_tags, refuse, skip_long_size,
 )
-from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, write_compact_uuids, write_long_array, write_tags,
-)
+from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -24,7 +22,6 @@ _read_iiiB = struct.Struct(">iiiB").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_i16s = struct.Struct(">i16s").pack
 _write_iii = struct.Struct(">iii").pack
-_write_iiiB = struct.Struct(">iiiB").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -91,8 +88,8 @@ class PartitionRecord(Message, gc=False):
     """[]int32, version 2, nullable, tag 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> PartitionRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> PartitionRecord:
         try:
             if 1 <= version <= 2:
                 partition_id, topic_id, replicas_size = _read_i16sB(data, 0)
@@ -140,6 +137,9 @@ class PartitionRecord(Message, gc=False):
                 directories: tuple[Uuid, ...]
                 if directories_size == 1:
                     directories = ()
+                elif directories_size == 2:
+                    directories = UUIDS[data[pos:pos + 16]],
+                    pos += 16
                 else:
                     directories, pos = read_compact_uuids(data, pos, directories_size)
                 tags = data[pos]
@@ -267,10 +267,10 @@ class PartitionRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(PartitionRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PartitionRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[PartitionRecord, int]:
         start = pos
         try:
             if 1 <= version <= 2:
@@ -319,6 +319,9 @@ class PartitionRecord(Message, gc=False):
                 directories: tuple[Uuid, ...]
                 if directories_size == 1:
                     directories = ()
+                elif directories_size == 2:
+                    directories = UUIDS[data[pos:pos + 16]],
+                    pos += 16
                 else:
                     directories, pos = read_compact_uuids(data, pos, directories_size)
                 tags = data[pos]
@@ -446,7 +449,7 @@ class PartitionRecord(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(PartitionRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -464,7 +467,7 @@ class PartitionRecord(Message, gc=False):
                 removing_replicas_size = len(removing_replicas) + 1
                 adding_replicas = self.adding_replicas
                 adding_replicas_size = len(adding_replicas) + 1
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.leader_recovery_state != 0
@@ -494,7 +497,7 @@ class PartitionRecord(Message, gc=False):
                             if last_known_elr_size < SHORT
                             else write_long_array(last_known_elr, "i"),
                         ))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((
                     _write_i16s(self.partition_id, self.topic_id),
                     _write_array_i[replicas_size](replicas_size, *replicas)
@@ -510,7 +513,7 @@ class PartitionRecord(Message, gc=False):
                     if adding_replicas_size < SHORT
                     else write_long_array(adding_replicas, "i"),
                     _write_iii(self.leader, self.leader_epoch, self.partition_epoch),
-                    write_compact_uuids(self.directories), SIZES[tags], section,
+                    write_compact_uuids(self.directories), section,
                 ))
             if version == 0:
                 if self.directories is None or self.directories:
@@ -527,12 +530,12 @@ class PartitionRecord(Message, gc=False):
                 removing_replicas_size_2 = len(removing_replicas_2) + 1
                 adding_replicas_2 = self.adding_replicas
                 adding_replicas_size_2 = len(adding_replicas_2) + 1
-                tags_2, section_2 = 0, b""
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.leader_recovery_state != 0:
                     known_2: list[tuple[int, bytes]] = []
                     if self.leader_recovery_state != 0:
                         known_2.append((0, _write_b(self.leader_recovery_state)))
-                    tags_2, section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
                 return b"".join((
                     _write_i16s(self.partition_id, self.topic_id),
                     _write_array_i[replicas_size_2](replicas_size_2, *replicas_2)
@@ -547,7 +550,7 @@ class PartitionRecord(Message, gc=False):
                     _write_array_i[adding_replicas_size_2](adding_replicas_size_2, *adding_replicas_2)
                     if adding_replicas_size_2 < SHORT
                     else write_long_array(adding_replicas_2, "i"),
-                    _write_iiiB(self.leader, self.leader_epoch, self.partition_epoch, tags_2), section_2,
+                    _write_iii(self.leader, self.leader_epoch, self.partition_epoch), section_2,
                 ))
         except ENCODE_FAULTS:
             pass

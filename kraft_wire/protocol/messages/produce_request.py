@@ -26,12 +26,12 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
+_write_BBB = struct.Struct(">BBB").pack
 _write_h = struct.Struct(">h").pack
 _write_hi = struct.Struct(">hi").pack
 _write_hiB = struct.Struct(">hiB").pack
 _write_hii = struct.Struct(">hii").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_hiB = nullable_string_readers("hiB")
@@ -104,8 +104,8 @@ class ProduceRequest(Message, gc=False):
     """[]TopicProduceData, versions 3 to 13."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ProduceRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ProduceRequest:
         start = pos
         try:
             if version == 13:
@@ -299,15 +299,15 @@ class ProduceRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ProduceRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ProduceRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ProduceRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -343,23 +343,28 @@ class ProduceRequest(Message, gc=False):
                             records_size = len(records_raw) + 1
                         else:
                             records_raw, records_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_iB(item_2.index, records_size)
-                            if records_size < 128
-                            else _write_i(item_2.index) + uvarint(records_size),
-                            records_raw, SIZES[tags], section,
+                            _write_i(item_2.index),
+                            _write_BBB(
+                                records_size & 127 | 128, records_size >> 7 & 127 | 128, records_size >> 14,
+                            )
+                            if 16383 < records_size < 2097152
+                            else uvarint(records_size),
+                            records_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 9 <= version <= 12:
                 if self.transactional_id is not None:
@@ -395,23 +400,29 @@ class ProduceRequest(Message, gc=False):
                             records_size_2 = len(records_raw_2) + 1
                         else:
                             records_raw_2, records_size_2 = b"", 0
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
-                            _write_iB(item_4.index, records_size_2)
-                            if records_size_2 < 128
-                            else _write_i(item_4.index) + uvarint(records_size_2),
-                            records_raw_2, SIZES[tags_4], section_4,
+                            _write_i(item_4.index),
+                            _write_BBB(
+                                records_size_2 & 127 | 128, records_size_2 >> 7 & 127 | 128,
+                                records_size_2 >> 14,
+                            )
+                            if 16383 < records_size_2 < 2097152
+                            else uvarint(records_size_2),
+                            records_raw_2,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 3 <= version <= 8:
                 if self.transactional_id is not None:

@@ -38,7 +38,7 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihqq = struct.Struct(">ihqq").pack
 _write_ihqqq = struct.Struct(">ihqqq").pack
 _write_ihqqqB = struct.Struct(">ihqqqB").pack
-_write_iiB = struct.Struct(">iiB").pack
+_write_ii = struct.Struct(">ii").pack
 _write_q = struct.Struct(">q").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
@@ -196,10 +196,8 @@ class ProduceResponse(Message, gc=False):
     """[]NodeEndpoint, versions 10 to 13, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ProduceResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ProduceResponse:
         start = pos
         try:
             if version == 13:
@@ -279,8 +277,8 @@ class ProduceResponse(Message, gc=False):
                                         if tags_3:
                                             unknown_3, pos = read_unknown_tags(data, pos + 11, tags_3)
                                             pos -= 11
-                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
                                         pos += 11
+                                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
                                         tags_2 -= 1
                                     if tags_2:
                                         unknown_2, pos = read_unknown_tags(data, pos, tags_2, 1)
@@ -427,10 +425,10 @@ class ProduceResponse(Message, gc=False):
                                         if tags_9:
                                             unknown_9, pos = read_unknown_tags(data, pos + 11, tags_9)
                                             pos -= 11
+                                        pos += 11
                                         current_leader_2 = LeaderIdAndEpoch(
                                             leader_id_2, leader_epoch_2, unknown_9,
                                         )
-                                        pos += 11
                                         tags_8 -= 1
                                     if tags_8:
                                         unknown_8, pos = read_unknown_tags(data, pos, tags_8, 1)
@@ -563,15 +561,15 @@ class ProduceResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ProduceResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ProduceResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ProduceResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -608,49 +606,47 @@ class ProduceResponse(Message, gc=False):
                                 batch_index_error_message_size = len(batch_index_error_message_raw) + 1
                             else:
                                 batch_index_error_message_raw, batch_index_error_message_size = b"", 0
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_iB(item_3.batch_index, batch_index_error_message_size)
                                 if batch_index_error_message_size < 128
                                 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size),
-                                batch_index_error_message_raw, SIZES[tags], section,
+                                batch_index_error_message_raw,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         if item_2.error_message is not None:
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
                         else:
                             error_message_raw, error_message_size = b"", 0
-                        tags_2, section_2 = 0, b""
+                        section = b"\0"
                         if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             known: list[tuple[int, bytes]] = []
                             if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader = item_2.current_leader
-                                tags_3, section_3 = 0, b""
-                                if current_leader.unknown_tagged_fields:
-                                    tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
                                 known.append((
                                     0,
                                     b"".join((
-                                        _write_iiB(
-                                            current_leader.leader_id, current_leader.leader_epoch, tags_3,
-                                        ),
-                                        section_3,
+                                        _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                                        write_tags((), current_leader.unknown_tagged_fields)
+                                        if current_leader.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
-                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields)
                         out += (
                             SIZES[error_message_size]
                             if error_message_size < 128
                             else string_size(error_message_size),
-                            error_message_raw, SIZES[tags_2], section_2,
+                            error_message_raw, section,
                         )
-                    tags_4, section_4 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_4], section_4)
-                tags_5, section_5 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section_2 = b"\0"
                 if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known_2: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
@@ -670,9 +666,6 @@ class ProduceResponse(Message, gc=False):
                                 rack_size = len(rack_raw) + 1
                             else:
                                 rack_raw, rack_size = b"", 0
-                            tags_6, section_6 = 0, b""
-                            if item_4.unknown_tagged_fields:
-                                tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
                             node_endpoints_payload += (
                                 _write_iB(item_4.node_id, host_size)
                                 if host_size < 128
@@ -681,11 +674,14 @@ class ProduceResponse(Message, gc=False):
                                 _write_iB(item_4.port, rack_size)
                                 if rack_size < 128
                                 else _write_i(item_4.port) + string_size(rack_size),
-                                rack_raw, SIZES[tags_6], section_6,
+                                rack_raw,
+                                write_tags((), item_4.unknown_tagged_fields)
+                                if item_4.unknown_tagged_fields
+                                else b"\0",
                             )
                         known_2.append((0, b"".join(node_endpoints_payload)))
-                    tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (_write_iB(self.throttle_time_ms, tags_5), section_5)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                out += (_write_i(self.throttle_time_ms), section_2)
                 return
             if 9 <= version <= 12:
                 if version < 10 and (self.node_endpoints is None or self.node_endpoints):
@@ -726,21 +722,21 @@ class ProduceResponse(Message, gc=False):
                                 batch_index_error_message_size_2 = len(batch_index_error_message_raw_2) + 1
                             else:
                                 batch_index_error_message_raw_2, batch_index_error_message_size_2 = b"", 0
-                            tags_7, section_7 = 0, b""
-                            if item_7.unknown_tagged_fields:
-                                tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
                             out += (
                                 _write_iB(item_7.batch_index, batch_index_error_message_size_2)
                                 if batch_index_error_message_size_2 < 128
                                 else _write_i(item_7.batch_index) + string_size(batch_index_error_message_size_2),
-                                batch_index_error_message_raw_2, SIZES[tags_7], section_7,
+                                batch_index_error_message_raw_2,
+                                write_tags((), item_7.unknown_tagged_fields)
+                                if item_7.unknown_tagged_fields
+                                else b"\0",
                             )
                         if item_6.error_message is not None:
                             error_message_raw_2 = item_6.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
                         else:
                             error_message_raw_2, error_message_size_2 = b"", 0
-                        tags_8, section_8 = 0, b""
+                        section_3 = b"\0"
                         if (
                             item_6.unknown_tagged_fields
                             or version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch)
@@ -748,30 +744,28 @@ class ProduceResponse(Message, gc=False):
                             known_3: list[tuple[int, bytes]] = []
                             if version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
                                 current_leader_2 = item_6.current_leader
-                                tags_9, section_9 = 0, b""
-                                if current_leader_2.unknown_tagged_fields:
-                                    tags_9, section_9 = write_tags((), current_leader_2.unknown_tagged_fields)
                                 known_3.append((
                                     0,
                                     b"".join((
-                                        _write_iiB(
-                                            current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9,
-                                        ),
-                                        section_9,
+                                        _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
+                                        write_tags((), current_leader_2.unknown_tagged_fields)
+                                        if current_leader_2.unknown_tagged_fields
+                                        else b"\0",
                                     )),
                                 ))
-                            tags_8, section_8 = write_tags(known_3, item_6.unknown_tagged_fields)
+                            section_3 = write_tags(known_3, item_6.unknown_tagged_fields)
                         out += (
                             SIZES[error_message_size_2]
                             if error_message_size_2 < 128
                             else string_size(error_message_size_2),
-                            error_message_raw_2, SIZES[tags_8], section_8,
+                            error_message_raw_2, section_3,
                         )
-                    tags_10, section_10 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_10, section_10 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (SIZES[tags_10], section_10)
-                tags_11, section_11 = 0, b""
+                    out.append(
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section_4 = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or version >= 10 and (self.node_endpoints is None or self.node_endpoints)
@@ -794,9 +788,6 @@ class ProduceResponse(Message, gc=False):
                                 rack_size_2 = len(rack_raw_2) + 1
                             else:
                                 rack_raw_2, rack_size_2 = b"", 0
-                            tags_12, section_12 = 0, b""
-                            if item_8.unknown_tagged_fields:
-                                tags_12, section_12 = write_tags((), item_8.unknown_tagged_fields)
                             node_endpoints_payload_2 += (
                                 _write_iB(item_8.node_id, host_size_2)
                                 if host_size_2 < 128
@@ -805,11 +796,14 @@ class ProduceResponse(Message, gc=False):
                                 _write_iB(item_8.port, rack_size_2)
                                 if rack_size_2 < 128
                                 else _write_i(item_8.port) + string_size(rack_size_2),
-                                rack_raw_2, SIZES[tags_12], section_12,
+                                rack_raw_2,
+                                write_tags((), item_8.unknown_tagged_fields)
+                                if item_8.unknown_tagged_fields
+                                else b"\0",
                             )
                         known_4.append((0, b"".join(node_endpoints_payload_2)))
-                    tags_11, section_11 = write_tags(known_4, self.unknown_tagged_fields)
-                out += (_write_iB(self.throttle_time_ms, tags_11), section_11)
+                    section_4 = write_tags(known_4, self.unknown_tagged_fields)
+                out += (_write_i(self.throttle_time_ms), section_4)
                 return
             if 3 <= version <= 8:
                 if self.node_endpoints is None or self.node_endpoints:

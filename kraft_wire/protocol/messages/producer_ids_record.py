@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_iqqB = struct.Struct(">iqqB").unpack_from
-_write_iqqB = struct.Struct(">iqqB").pack
+_write_iqq = struct.Struct(">iqq").pack
 
 
 class ProducerIdsRecord(Message, gc=False):
@@ -40,8 +40,8 @@ class ProducerIdsRecord(Message, gc=False):
     """int64, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ProducerIdsRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ProducerIdsRecord:
         try:
             if version == 0:
                 broker_id, broker_epoch, next_producer_id, tags = _read_iqqB(data, 0)
@@ -51,10 +51,10 @@ class ProducerIdsRecord(Message, gc=False):
                 return ProducerIdsRecord(broker_id, broker_epoch, next_producer_id, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ProducerIdsRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProducerIdsRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ProducerIdsRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -66,17 +66,15 @@ class ProducerIdsRecord(Message, gc=False):
                 return ProducerIdsRecord(broker_id, broker_epoch, next_producer_id, unknown), pos + 21
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ProducerIdsRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_iqqB(self.broker_id, self.broker_epoch, self.next_producer_id, tags), section,
+                    _write_iqq(self.broker_id, self.broker_epoch, self.next_producer_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

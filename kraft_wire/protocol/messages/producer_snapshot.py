@@ -68,10 +68,8 @@ class ProducerSnapshot(Message, gc=False):
     producer_entries: list[ProducerEntry] = []
     """[]ProducerEntry, version 1."""
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ProducerSnapshot:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ProducerSnapshot:
         start = pos
         try:
             if version == 1:
@@ -95,15 +93,15 @@ class ProducerSnapshot(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ProducerSnapshot, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProducerSnapshot, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ProducerSnapshot, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ProducerSnapshot.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)

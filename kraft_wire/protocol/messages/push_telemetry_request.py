@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sitbB = struct.Struct(">16si?bB").unpack_from
 _write_16sitb = struct.Struct(">16si?b").pack
-_write_16sitbB = struct.Struct(">16si?bB").pack
 
 
 class PushTelemetryRequest(Message, gc=False):
@@ -49,8 +48,8 @@ class PushTelemetryRequest(Message, gc=False):
     """bytes, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> PushTelemetryRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> PushTelemetryRequest:
         try:
             if version == 0:
                 client_instance_id, subscription_id, terminating, compression_type, metrics_size = _read_16sitbB(
@@ -83,10 +82,10 @@ class PushTelemetryRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(PushTelemetryRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PushTelemetryRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[PushTelemetryRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -120,7 +119,7 @@ class PushTelemetryRequest(Message, gc=False):
                 ), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(PushTelemetryRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -128,20 +127,13 @@ class PushTelemetryRequest(Message, gc=False):
             if version == 0:
                 metrics_raw = self.metrics
                 metrics_size = len(metrics_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_16sitbB(
-                        self.client_instance_id, self.subscription_id, self.terminating,
-                        self.compression_type, metrics_size,
-                    )
-                    if metrics_size < 128
-                    else _write_16sitb(
+                    _write_16sitb(
                         self.client_instance_id, self.subscription_id, self.terminating,
                         self.compression_type,
-                    ) + uvarint(metrics_size),
-                    metrics_raw, SIZES[tags], section,
+                    ),
+                    SIZES[metrics_size] if metrics_size < 128 else uvarint(metrics_size), metrics_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

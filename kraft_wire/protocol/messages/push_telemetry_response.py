@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_ihB = struct.Struct(">ihB").pack
+_write_ih = struct.Struct(">ih").pack
 
 
 class PushTelemetryResponse(Message, gc=False):
@@ -37,8 +37,8 @@ class PushTelemetryResponse(Message, gc=False):
     """int16, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> PushTelemetryResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> PushTelemetryResponse:
         try:
             if version == 0:
                 throttle_time_ms, error_code, tags = _read_ihB(data, 0)
@@ -48,10 +48,10 @@ class PushTelemetryResponse(Message, gc=False):
                 return PushTelemetryResponse(throttle_time_ms, error_code, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(PushTelemetryResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PushTelemetryResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[PushTelemetryResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -63,16 +63,16 @@ class PushTelemetryResponse(Message, gc=False):
                 return PushTelemetryResponse(throttle_time_ms, error_code, unknown), pos + 7
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(PushTelemetryResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
+                return b"".join((
+                    _write_ih(self.throttle_time_ms, self.error_code),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -20,8 +20,8 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iii16sB = struct.Struct(">iii16sB").unpack_from
-_write_iB = struct.Struct(">iB").pack
-_write_iii16sB = struct.Struct(">iii16sB").pack
+_write_i = struct.Struct(">i").pack
+_write_iii16s = struct.Struct(">iii16s").pack
 _write_iiiq = struct.Struct(">iiiq").pack
 _write_iiiqB = struct.Struct(">iiiqB").pack
 _read_string_iiiqB = string_readers("iiiqB")
@@ -79,10 +79,8 @@ class QuorumStateData(Message, gc=False):
     """[]Voter, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> QuorumStateData:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> QuorumStateData:
         start = pos
         try:
             if version == 1:
@@ -144,15 +142,15 @@ class QuorumStateData(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(QuorumStateData, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[QuorumStateData, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[QuorumStateData, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return QuorumStateData.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -164,14 +162,9 @@ class QuorumStateData(Message, gc=False):
                     refuse()
                 if self.current_voters is None or self.current_voters:
                     refuse()
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 out += (
-                    _write_iii16sB(
-                        self.leader_id, self.leader_epoch, self.voted_id, self.voted_directory_id, tags,
-                    ),
-                    section,
+                    _write_iii16s(self.leader_id, self.leader_epoch, self.voted_id, self.voted_directory_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if version == 0:
@@ -197,14 +190,15 @@ class QuorumStateData(Message, gc=False):
                     ) + uvarint(current_voters_size),
                 )
                 for item in current_voters:
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.voter_id, tags_2), section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out += (
+                        _write_i(item.voter_id),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

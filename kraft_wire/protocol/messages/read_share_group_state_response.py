@@ -27,7 +27,7 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
-_write_qqbhB = struct.Struct(">qqbhB").pack
+_write_qqbh = struct.Struct(">qqbh").pack
 _read_nullable_string_iqB = nullable_string_readers("iqB")
 _read_rows_q_q_b_h = row_reader("q q b h")
 
@@ -119,9 +119,9 @@ class ReadShareGroupStateResponse(Message, gc=False):
     """[]ReadStateResult, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ReadShareGroupStateResponse:
         start = pos
         try:
@@ -207,15 +207,15 @@ class ReadShareGroupStateResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ReadShareGroupStateResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ReadShareGroupStateResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -254,28 +254,30 @@ class ReadShareGroupStateResponse(Message, gc=False):
                             ) + uvarint(state_batches_size),
                         )
                         for item_3 in state_batches:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_qqbhB(
+                                _write_qqbh(
                                     item_3.first_offset, item_3.last_offset, item_3.delivery_state,
-                                    item_3.delivery_count, tags,
+                                    item_3.delivery_count,
                                 ),
-                                section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

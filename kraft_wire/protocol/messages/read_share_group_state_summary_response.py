@@ -23,8 +23,8 @@ _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_iiqB = struct.Struct(">iiqB").pack
-_write_iiqiB = struct.Struct(">iiqiB").pack
+_write_iiq = struct.Struct(">iiq").pack
+_write_iiqi = struct.Struct(">iiqi").pack
 _read_nullable_string_iiqB = nullable_string_readers("iiqB")
 _read_nullable_string_iiqiB = nullable_string_readers("iiqiB")
 
@@ -101,9 +101,9 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
     """[]ReadStateSummaryResult, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ReadShareGroupStateSummaryResponse:
         start = pos
         try:
@@ -218,17 +218,15 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ReadShareGroupStateSummaryResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ReadShareGroupStateSummaryResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -251,9 +249,6 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                             error_message_size = len(error_message_raw) + 1
                         else:
                             error_message_raw, error_message_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_ihB(item_2.partition, item_2.error_code, error_message_size)
                             if error_message_size < 128
@@ -261,20 +256,24 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                                 item_2.partition, item_2.error_code,
                             ) + string_size(error_message_size),
                             error_message_raw,
-                            _write_iiqiB(
+                            _write_iiqi(
                                 item_2.state_epoch, item_2.leader_epoch, item_2.start_offset,
-                                item_2.delivery_complete_count, tags,
+                                item_2.delivery_complete_count,
                             ),
-                            section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 results_2 = self.results
@@ -294,9 +293,6 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                             error_message_size_2 = len(error_message_raw_2) + 1
                         else:
                             error_message_raw_2, error_message_size_2 = b"", 0
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             _write_ihB(item_4.partition, item_4.error_code, error_message_size_2)
                             if error_message_size_2 < 128
@@ -304,17 +300,21 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                                 item_4.partition, item_4.error_code,
                             ) + string_size(error_message_size_2),
                             error_message_raw_2,
-                            _write_iiqB(item_4.state_epoch, item_4.leader_epoch, item_4.start_offset, tags_4),
-                            section_4,
+                            _write_iiq(item_4.state_epoch, item_4.leader_epoch, item_4.start_offset),
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -21,9 +21,9 @@ from kraft_wire.protocol.varint import uvarint
 _read_i16sqB = struct.Struct(">i16sqB").unpack_from
 _read_it16sqB = struct.Struct(">i?16sqB").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_ttB = struct.Struct(">??B").pack
-_write_HhB = struct.Struct(">HhB").pack
-_write_hhB = struct.Struct(">hhB").pack
+_write_tt = struct.Struct(">??").pack
+_write_Hh = struct.Struct(">Hh").pack
+_write_hh = struct.Struct(">hh").pack
 _write_i16sq = struct.Struct(">i16sq").pack
 _write_i16sqB = struct.Struct(">i16sqB").pack
 _write_it16sq = struct.Struct(">i?16sq").pack
@@ -128,9 +128,9 @@ class RegisterBrokerRecord(Message, gc=False):
     """[]uuid, version 4, nullable, tag 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> RegisterBrokerRecord:
         start = pos
         try:
@@ -215,6 +215,9 @@ class RegisterBrokerRecord(Message, gc=False):
                         pos += 3
                         if log_dirs_size == 1:
                             log_dirs = ()
+                        elif log_dirs_size == 2:
+                            log_dirs = UUIDS[data[pos:pos + 16]],
+                            pos += 16
                         else:
                             log_dirs, pos = read_compact_uuids(data, pos, log_dirs_size)
                         tags_3 -= 1
@@ -228,6 +231,9 @@ class RegisterBrokerRecord(Message, gc=False):
                         else:
                             if cordoned_log_dirs_size == 1:
                                 cordoned_log_dirs = ()
+                            elif cordoned_log_dirs_size == 2:
+                                cordoned_log_dirs = UUIDS[data[pos:pos + 16]],
+                                pos += 16
                             else:
                                 cordoned_log_dirs, pos = read_compact_uuids(data, pos, cordoned_log_dirs_size)
                         tags_3 -= 1
@@ -327,15 +333,15 @@ class RegisterBrokerRecord(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(RegisterBrokerRecord, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RegisterBrokerRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RegisterBrokerRecord, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return RegisterBrokerRecord.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -362,13 +368,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     name_size = len(name_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HhB(item.port, item.security_protocol, tags), section,
+                        _write_Hh(item.port, item.security_protocol),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 features = self.features
                 features_size = len(features) + 1
@@ -376,20 +380,19 @@ class RegisterBrokerRecord(Message, gc=False):
                 for item_2 in features:
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
-                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
-                        section_2,
+                        _write_hh(item_2.min_supported_version, item_2.max_supported_version),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.rack is not None:
                     rack_raw = self.rack.encode()
                     rack_size = len(rack_raw) + 1
                 else:
                     rack_raw, rack_size = b"", 0
-                tags_3, section_3 = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or version >= 3 and (self.log_dirs is None or self.log_dirs)
@@ -400,10 +403,10 @@ class RegisterBrokerRecord(Message, gc=False):
                         known.append((0, write_compact_uuids(self.log_dirs)))
                     if version >= 4 and (self.cordoned_log_dirs is not None):
                         known.append((1, write_compact_uuids(self.cordoned_log_dirs)))
-                    tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
-                    _write_ttB(self.fenced, self.in_controlled_shutdown, tags_3), section_3,
+                    _write_tt(self.fenced, self.in_controlled_shutdown), section,
                 )
                 return
             if 0 <= version <= 1:
@@ -429,13 +432,13 @@ class RegisterBrokerRecord(Message, gc=False):
                     name_size_3 = len(name_raw_3) + 1
                     host_raw_2 = item_3.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    tags_4, section_4 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
-                        _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4,
+                        _write_Hh(item_3.port, item_3.security_protocol),
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
                 features_2 = self.features
                 features_size_2 = len(features_2) + 1
@@ -443,26 +446,22 @@ class RegisterBrokerRecord(Message, gc=False):
                 for item_4 in features_2:
                     name_raw_4 = item_4.name.encode()
                     name_size_4 = len(name_raw_4) + 1
-                    tags_5, section_5 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
-                        _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5),
-                        section_5,
+                        _write_hh(item_4.min_supported_version, item_4.max_supported_version),
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.rack is not None:
                     rack_raw_2 = self.rack.encode()
                     rack_size_2 = len(rack_raw_2) + 1
                 else:
                     rack_raw_2, rack_size_2 = b"", 0
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2,
                     _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"",
-                    SIZES[tags_6], section_6,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

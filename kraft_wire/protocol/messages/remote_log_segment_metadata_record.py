@@ -25,13 +25,12 @@ _read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _read_qqiqqB = struct.Struct(">qqiqqB").unpack_from
-_write_16sB = struct.Struct(">16sB").pack
-_write_16siB = struct.Struct(">16siB").pack
+_write_16s = struct.Struct(">16s").pack
+_write_16si = struct.Struct(">16si").pack
 _write_t = struct.Struct(">?").pack
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 _write_qqiqq = struct.Struct(">qqiqq").pack
 _write_qqiqqB = struct.Struct(">qqiqqB").pack
 _read_string_16siB = string_readers("16siB")
@@ -145,9 +144,9 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
     """bool, version 0, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> RemoteLogSegmentMetadataRecord:
         start = pos
         try:
@@ -161,13 +160,11 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos, tags)
-                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
                 id_2, tags_2 = _read_16sB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags_2:
                     unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
                     pos -= 17
-                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, UUIDS[id_2], unknown_2)
                 (
                     start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms,
                     segment_leader_epochs_size,
@@ -226,24 +223,28 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                     if tags_4:
                         unknown_4, pos = read_unknown_tags(data, pos, tags_4, 1)
                 message = RemoteLogSegmentMetadataRecord(
-                    remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms,
-                    event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
-                    remote_log_segment_state, txn_index_empty, unknown_4,
+                    RemoteLogSegmentIdEntry(
+                        TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown), UUIDS[id_2],
+                        unknown_2,
+                    ),
+                    start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms,
+                    segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state,
+                    txn_index_empty, unknown_4,
                 )
                 if ends is not None:
                     ends.append(pos)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(RemoteLogSegmentMetadataRecord, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return RemoteLogSegmentMetadataRecord.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -253,18 +254,18 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 topic_id_partition = remote_log_segment_id.topic_id_partition
                 name_raw = topic_id_partition.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if topic_id_partition.unknown_tagged_fields:
-                    tags, section = write_tags((), topic_id_partition.unknown_tagged_fields)
-                tags_2, section_2 = 0, b""
-                if remote_log_segment_id.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), remote_log_segment_id.unknown_tagged_fields)
                 segment_leader_epochs = self.segment_leader_epochs
                 segment_leader_epochs_size = len(segment_leader_epochs) + 1
                 out += (
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section,
-                    _write_16sB(remote_log_segment_id.id, tags_2), section_2,
+                    _write_16si(topic_id_partition.id, topic_id_partition.partition),
+                    write_tags((), topic_id_partition.unknown_tagged_fields)
+                    if topic_id_partition.unknown_tagged_fields
+                    else b"\0",
+                    _write_16s(remote_log_segment_id.id),
+                    write_tags((), remote_log_segment_id.unknown_tagged_fields)
+                    if remote_log_segment_id.unknown_tagged_fields
+                    else b"\0",
                     _write_qqiqqB(
                         self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
                         self.event_timestamp_ms, segment_leader_epochs_size,
@@ -276,26 +277,27 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                     ) + uvarint(segment_leader_epochs_size),
                 )
                 for item in segment_leader_epochs:
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iqB(item.leader_epoch, item.offset, tags_3), section_3)
+                    out += (
+                        _write_iq(item.leader_epoch, item.offset),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
                 if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
                     custom_metadata_size = len(custom_metadata_raw) + 1
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
-                tags_4, section_4 = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.txn_index_empty:
                     known: list[tuple[int, bytes]] = []
                     if self.txn_index_empty:
                         known.append((0, _write_t(self.txn_index_empty)))
-                    tags_4, section_4 = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 out += (
-                    _write_iB(self.segment_size_in_bytes, custom_metadata_size)
+                    _write_i(self.segment_size_in_bytes),
+                    SIZES[custom_metadata_size]
                     if custom_metadata_size < 128
-                    else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size),
-                    custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_4), section_4,
+                    else uvarint(custom_metadata_size),
+                    custom_metadata_raw, _write_b(self.remote_log_segment_state), section,
                 )
                 return
         except ENCODE_FAULTS:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_size, read_unknown_tags, refuse, skip_long_size,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -25,10 +25,9 @@ _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16sqqiqq = struct.Struct(">16sqqiqq").pack
 _write_16sqqiqqB = struct.Struct(">16sqqiqqB").pack
 _write_t = struct.Struct(">?").pack
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 _read_rows_i_q = row_reader("i q")
 
 
@@ -98,9 +97,9 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
     """bool, version 0, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> RemoteLogSegmentMetadataSnapshotRecord:
         start = pos
         try:
@@ -172,17 +171,17 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(RemoteLogSegmentMetadataSnapshotRecord, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return RemoteLogSegmentMetadataSnapshotRecord.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -202,26 +201,27 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                     ) + uvarint(segment_leader_epochs_size)
                 )
                 for item in segment_leader_epochs:
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iqB(item.leader_epoch, item.offset, tags), section)
+                    out += (
+                        _write_iq(item.leader_epoch, item.offset),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
                 if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
                     custom_metadata_size = len(custom_metadata_raw) + 1
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
-                tags_2, section_2 = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.txn_index_empty:
                     known: list[tuple[int, bytes]] = []
                     if self.txn_index_empty:
                         known.append((0, _write_t(self.txn_index_empty)))
-                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 out += (
-                    _write_iB(self.segment_size_in_bytes, custom_metadata_size)
+                    _write_i(self.segment_size_in_bytes),
+                    SIZES[custom_metadata_size]
                     if custom_metadata_size < 128
-                    else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size),
-                    custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_2), section_2,
+                    else uvarint(custom_metadata_size),
+                    custom_metadata_raw, _write_b(self.remote_log_segment_state), section,
                 )
                 return
         except ENCODE_FAULTS:

@@ -20,11 +20,10 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
-_write_16sB = struct.Struct(">16sB").pack
-_write_16siB = struct.Struct(">16siB").pack
-_write_bB = struct.Struct(">bB").pack
+_write_16s = struct.Struct(">16s").pack
+_write_16si = struct.Struct(">16si").pack
+_write_b = struct.Struct(">b").pack
 _write_iq = struct.Struct(">iq").pack
-_write_iqB = struct.Struct(">iqB").pack
 _read_string_16siB = string_readers("16siB")
 
 
@@ -98,8 +97,8 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RemoteLogSegmentMetadataUpdateRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RemoteLogSegmentMetadataUpdateRecord:
         try:
             if version == 0:
                 name_size = data[0]
@@ -111,13 +110,11 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos, tags)
-                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
                 id_2, tags_2 = _read_16sB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags_2:
                     unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
                     pos -= 17
-                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, UUIDS[id_2], unknown_2)
                 broker_id, event_timestamp_ms, custom_metadata_size = _read_iqB(data, pos + 17)
                 pos += 30
                 custom_metadata: bytes | None
@@ -141,17 +138,18 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                     pos -= 2
                 return RemoteLogSegmentMetadataUpdateRecord(
-                    remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata,
-                    remote_log_segment_state, unknown_3,
+                    RemoteLogSegmentIdEntry(
+                        TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown), UUIDS[id_2],
+                        unknown_2,
+                    ),
+                    broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_3,
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RemoteLogSegmentMetadataUpdateRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -164,13 +162,11 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos, tags)
-                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
                 id_2, tags_2 = _read_16sB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags_2:
                     unknown_2, pos = read_unknown_tags(data, pos + 17, tags_2)
                     pos -= 17
-                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, UUIDS[id_2], unknown_2)
                 broker_id, event_timestamp_ms, custom_metadata_size = _read_iqB(data, pos + 17)
                 pos += 30
                 custom_metadata: bytes | None
@@ -194,12 +190,15 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 2, tags_3)
                     pos -= 2
                 return RemoteLogSegmentMetadataUpdateRecord(
-                    remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata,
-                    remote_log_segment_state, unknown_3,
+                    RemoteLogSegmentIdEntry(
+                        TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown), UUIDS[id_2],
+                        unknown_2,
+                    ),
+                    broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_3,
                 ), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RemoteLogSegmentMetadataUpdateRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -209,28 +208,27 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 topic_id_partition = remote_log_segment_id.topic_id_partition
                 name_raw = topic_id_partition.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if topic_id_partition.unknown_tagged_fields:
-                    tags, section = write_tags((), topic_id_partition.unknown_tagged_fields)
-                tags_2, section_2 = 0, b""
-                if remote_log_segment_id.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), remote_log_segment_id.unknown_tagged_fields)
                 if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
                     custom_metadata_size = len(custom_metadata_raw) + 1
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section,
-                    _write_16sB(remote_log_segment_id.id, tags_2), section_2,
-                    _write_iqB(self.broker_id, self.event_timestamp_ms, custom_metadata_size)
+                    _write_16si(topic_id_partition.id, topic_id_partition.partition),
+                    write_tags((), topic_id_partition.unknown_tagged_fields)
+                    if topic_id_partition.unknown_tagged_fields
+                    else b"\0",
+                    _write_16s(remote_log_segment_id.id),
+                    write_tags((), remote_log_segment_id.unknown_tagged_fields)
+                    if remote_log_segment_id.unknown_tagged_fields
+                    else b"\0",
+                    _write_iq(self.broker_id, self.event_timestamp_ms),
+                    SIZES[custom_metadata_size]
                     if custom_metadata_size < 128
-                    else _write_iq(self.broker_id, self.event_timestamp_ms) + uvarint(custom_metadata_size),
-                    custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_3), section_3,
+                    else uvarint(custom_metadata_size),
+                    custom_metadata_raw, _write_b(self.remote_log_segment_state),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

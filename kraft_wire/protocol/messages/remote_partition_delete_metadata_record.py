@@ -17,8 +17,8 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_iqbB = struct.Struct(">iqbB").unpack_from
-_write_16siB = struct.Struct(">16siB").pack
-_write_iqbB = struct.Struct(">iqbB").pack
+_write_16si = struct.Struct(">16si").pack
+_write_iqb = struct.Struct(">iqb").pack
 _read_string_16siB = string_readers("16siB")
 
 
@@ -70,8 +70,8 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RemotePartitionDeleteMetadataRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RemotePartitionDeleteMetadataRecord:
         try:
             if version == 0:
                 name_size = data[0]
@@ -83,24 +83,21 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos, tags)
-                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
                 broker_id, event_timestamp_ms, remote_partition_delete_state, tags_2 = _read_iqbB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags_2:
                     unknown_2, pos = read_unknown_tags(data, pos + 14, tags_2)
                     pos -= 14
                 return RemotePartitionDeleteMetadataRecord(
-                    topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state,
-                    unknown_2,
+                    TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown), broker_id,
+                    event_timestamp_ms, remote_partition_delete_state, unknown_2,
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RemotePartitionDeleteMetadataRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -113,19 +110,18 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos, tags)
-                topic_id_partition = TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown)
                 broker_id, event_timestamp_ms, remote_partition_delete_state, tags_2 = _read_iqbB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags_2:
                     unknown_2, pos = read_unknown_tags(data, pos + 14, tags_2)
                     pos -= 14
                 return RemotePartitionDeleteMetadataRecord(
-                    topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state,
-                    unknown_2,
+                    TopicIdPartitionEntry(name.decode(), UUIDS[id], partition, unknown), broker_id,
+                    event_timestamp_ms, remote_partition_delete_state, unknown_2,
                 ), pos + 14
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RemotePartitionDeleteMetadataRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -134,19 +130,14 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                 topic_id_partition = self.topic_id_partition
                 name_raw = topic_id_partition.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if topic_id_partition.unknown_tagged_fields:
-                    tags, section = write_tags((), topic_id_partition.unknown_tagged_fields)
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section,
-                    _write_iqbB(
-                        self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state, tags_2,
-                    ),
-                    section_2,
+                    _write_16si(topic_id_partition.id, topic_id_partition.partition),
+                    write_tags((), topic_id_partition.unknown_tagged_fields)
+                    if topic_id_partition.unknown_tagged_fields
+                    else b"\0",
+                    _write_iqb(self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

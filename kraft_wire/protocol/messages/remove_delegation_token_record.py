@@ -32,8 +32,8 @@ class RemoveDelegationTokenRecord(Message, gc=False):
     """string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RemoveDelegationTokenRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RemoveDelegationTokenRecord:
         try:
             if version == 0:
                 token_id_size = data[0]
@@ -48,10 +48,10 @@ class RemoveDelegationTokenRecord(Message, gc=False):
                 return RemoveDelegationTokenRecord(token_id.decode(), unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RemoveDelegationTokenRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveDelegationTokenRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemoveDelegationTokenRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -67,7 +67,7 @@ class RemoveDelegationTokenRecord(Message, gc=False):
                 return RemoveDelegationTokenRecord(token_id.decode(), unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RemoveDelegationTokenRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -75,12 +75,9 @@ class RemoveDelegationTokenRecord(Message, gc=False):
             if version == 0:
                 token_id_raw = self.token_id.encode()
                 token_id_size = len(token_id_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[token_id_size] if token_id_size < 128 else string_size(token_id_size), token_id_raw,
-                    SIZES[tags], section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
-_write_i16sB = struct.Struct(">i16sB").pack
+_write_i16s = struct.Struct(">i16s").pack
 _read_nullable_string_i16sB = nullable_string_readers("i16sB")
 
 
@@ -41,8 +41,8 @@ class RemoveRaftVoterRequest(Message, gc=False):
     """uuid, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RemoveRaftVoterRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RemoveRaftVoterRequest:
         try:
             if version == 0:
                 cluster_id_size = data[0]
@@ -64,10 +64,10 @@ class RemoveRaftVoterRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RemoveRaftVoterRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveRaftVoterRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemoveRaftVoterRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -90,7 +90,7 @@ class RemoveRaftVoterRequest(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RemoveRaftVoterRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -101,12 +101,10 @@ class RemoveRaftVoterRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
-                    cluster_id_raw, _write_i16sB(self.voter_id, self.voter_directory_id, tags), section,
+                    cluster_id_raw, _write_i16s(self.voter_id, self.voter_directory_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

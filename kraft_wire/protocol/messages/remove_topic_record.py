@@ -15,7 +15,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_write_16sB = struct.Struct(">16sB").pack
+_write_16s = struct.Struct(">16s").pack
 
 
 class RemoveTopicRecord(Message, gc=False):
@@ -35,8 +35,8 @@ class RemoveTopicRecord(Message, gc=False):
     """uuid, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RemoveTopicRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RemoveTopicRecord:
         try:
             if version == 0:
                 topic_id, tags = _read_16sB(data, 0)
@@ -46,10 +46,10 @@ class RemoveTopicRecord(Message, gc=False):
                 return RemoveTopicRecord(UUIDS[topic_id], unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RemoveTopicRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveTopicRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemoveTopicRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -61,16 +61,16 @@ class RemoveTopicRecord(Message, gc=False):
                 return RemoveTopicRecord(UUIDS[topic_id], unknown), pos + 17
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RemoveTopicRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_16sB(self.topic_id, tags), section))
+                return b"".join((
+                    _write_16s(self.topic_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

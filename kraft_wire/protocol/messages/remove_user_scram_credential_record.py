@@ -13,7 +13,7 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 _read_string_bB = string_readers("bB")
 
 
@@ -37,8 +37,8 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RemoveUserScramCredentialRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RemoveUserScramCredentialRecord:
         try:
             if version == 0:
                 name_size = data[0]
@@ -53,10 +53,10 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
                 return RemoveUserScramCredentialRecord(name.decode(), mechanism, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RemoveUserScramCredentialRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveUserScramCredentialRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RemoveUserScramCredentialRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -72,7 +72,7 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
                 return RemoveUserScramCredentialRecord(name.decode(), mechanism, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RemoveUserScramCredentialRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -80,12 +80,10 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
             if version == 0:
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_bB(self.mechanism, tags), section,
+                    _write_b(self.mechanism),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

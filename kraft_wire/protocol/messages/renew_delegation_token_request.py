@@ -19,7 +19,6 @@ _read_q = struct.Struct(">q").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
-_write_qB = struct.Struct(">qB").pack
 
 
 class RenewDelegationTokenRequest(Message, gc=False):
@@ -42,8 +41,8 @@ class RenewDelegationTokenRequest(Message, gc=False):
     """int64, in milliseconds, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RenewDelegationTokenRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RenewDelegationTokenRequest:
         try:
             if version == 2:
                 hmac_size = data[0]
@@ -83,10 +82,10 @@ class RenewDelegationTokenRequest(Message, gc=False):
                 return RenewDelegationTokenRequest(hmac_2, renew_period_ms_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RenewDelegationTokenRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RenewDelegationTokenRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RenewDelegationTokenRequest, int]:
         start = pos
         try:
             if version == 2:
@@ -127,7 +126,7 @@ class RenewDelegationTokenRequest(Message, gc=False):
                 return RenewDelegationTokenRequest(hmac_2, renew_period_ms_2), pos + 8
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RenewDelegationTokenRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -135,12 +134,10 @@ class RenewDelegationTokenRequest(Message, gc=False):
             if version == 2:
                 hmac_raw = self.hmac
                 hmac_size = len(hmac_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
-                    _write_qB(self.renew_period_ms, tags), section,
+                    _write_q(self.renew_period_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 1:
                 hmac_raw_2 = self.hmac

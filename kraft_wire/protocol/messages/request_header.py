@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -43,8 +43,8 @@ class RequestHeader(Message, gc=False):
     """string, versions 1 to 2, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> RequestHeader:
+    @staticmethod
+    def decode(data: bytes, version: int) -> RequestHeader:
         try:
             if version == 2:
                 request_api_key, request_api_version, correlation_id, client_id_size = _read_hhih(data, 0)
@@ -80,10 +80,10 @@ class RequestHeader(Message, gc=False):
                     )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(RequestHeader, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RequestHeader, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[RequestHeader, int]:
         start = pos
         try:
             if version == 2:
@@ -122,7 +122,7 @@ class RequestHeader(Message, gc=False):
                     ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(RequestHeader, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -133,14 +133,12 @@ class RequestHeader(Message, gc=False):
                     client_id_size = len(client_id_raw)
                 else:
                     client_id_raw, client_id_size = b"", -1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_hhih(
                         self.request_api_key, self.request_api_version, self.correlation_id, client_id_size,
                     ),
-                    client_id_raw, SIZES[tags], section,
+                    client_id_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 1:
                 if self.client_id is not None:

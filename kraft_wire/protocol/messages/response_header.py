@@ -16,7 +16,6 @@ from kraft_wire.protocol.tier import use_compiled
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_i = struct.Struct(">i").pack
-_write_iB = struct.Struct(">iB").pack
 
 
 class ResponseHeader(Message, gc=False):
@@ -36,8 +35,8 @@ class ResponseHeader(Message, gc=False):
     """int32, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ResponseHeader:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ResponseHeader:
         try:
             if version == 1:
                 correlation_id, tags = _read_iB(data, 0)
@@ -50,10 +49,10 @@ class ResponseHeader(Message, gc=False):
                 return ResponseHeader(correlation_id_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ResponseHeader, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ResponseHeader, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ResponseHeader, int]:
         start = pos
         try:
             if version == 1:
@@ -68,16 +67,16 @@ class ResponseHeader(Message, gc=False):
                 return ResponseHeader(correlation_id_2), pos + 4
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ResponseHeader, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 1:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_iB(self.correlation_id, tags), section))
+                return b"".join((
+                    _write_i(self.correlation_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
             if version == 0:
                 if self.unknown_tagged_fields:
                     refuse()

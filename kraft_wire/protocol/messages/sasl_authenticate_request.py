@@ -35,8 +35,8 @@ class SaslAuthenticateRequest(Message, gc=False):
     """bytes, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SaslAuthenticateRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SaslAuthenticateRequest:
         try:
             if version == 2:
                 auth_bytes_size = data[0]
@@ -76,10 +76,10 @@ class SaslAuthenticateRequest(Message, gc=False):
                     return SaslAuthenticateRequest(auth_bytes_2)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SaslAuthenticateRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SaslAuthenticateRequest, int]:
         start = pos
         try:
             if version == 2:
@@ -120,7 +120,7 @@ class SaslAuthenticateRequest(Message, gc=False):
                     return SaslAuthenticateRequest(auth_bytes_2), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SaslAuthenticateRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -128,12 +128,10 @@ class SaslAuthenticateRequest(Message, gc=False):
             if version == 2:
                 auth_bytes_raw = self.auth_bytes
                 auth_bytes_size = len(auth_bytes_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size),
-                    auth_bytes_raw, SIZES[tags], section,
+                    auth_bytes_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 1:
                 auth_bytes_raw_2 = self.auth_bytes

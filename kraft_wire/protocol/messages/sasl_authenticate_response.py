@@ -26,7 +26,6 @@ _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
-_write_qB = struct.Struct(">qB").pack
 _read_nullable_string_B = nullable_string_readers("B")
 
 
@@ -56,8 +55,8 @@ class SaslAuthenticateResponse(Message, gc=False):
     """int64, in milliseconds, versions 1 to 2, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SaslAuthenticateResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SaslAuthenticateResponse:
         try:
             if version == 2:
                 error_code, error_message_size = _read_hB(data, 0)
@@ -136,10 +135,10 @@ class SaslAuthenticateResponse(Message, gc=False):
                     return SaslAuthenticateResponse(error_code_3, error_message_3, auth_bytes_3, 0)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SaslAuthenticateResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SaslAuthenticateResponse, int]:
         start = pos
         try:
             if version == 2:
@@ -223,7 +222,7 @@ class SaslAuthenticateResponse(Message, gc=False):
                     return SaslAuthenticateResponse(error_code_3, error_message_3, auth_bytes_3, 0), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SaslAuthenticateResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -236,16 +235,14 @@ class SaslAuthenticateResponse(Message, gc=False):
                     error_message_raw, error_message_size = b"", 0
                 auth_bytes_raw = self.auth_bytes
                 auth_bytes_size = len(auth_bytes_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_hB(self.error_code, error_message_size)
                     if error_message_size < 128
                     else _write_h(self.error_code) + string_size(error_message_size),
                     error_message_raw,
                     SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size),
-                    auth_bytes_raw, _write_qB(self.session_lifetime_ms, tags), section,
+                    auth_bytes_raw, _write_q(self.session_lifetime_ms),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 1:
                 if self.error_message is not None:

@@ -31,8 +31,8 @@ class SaslHandshakeRequest(Message, gc=False):
     mechanism: str = ''
     """string, versions 0 to 1."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SaslHandshakeRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SaslHandshakeRequest:
         try:
             if 0 <= version <= 1:
                 mechanism_size, = _read_h(data, 0)
@@ -46,10 +46,10 @@ class SaslHandshakeRequest(Message, gc=False):
                     return SaslHandshakeRequest(mechanism)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SaslHandshakeRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslHandshakeRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SaslHandshakeRequest, int]:
         start = pos
         try:
             if 0 <= version <= 1:
@@ -64,7 +64,7 @@ class SaslHandshakeRequest(Message, gc=False):
                     return SaslHandshakeRequest(mechanism), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SaslHandshakeRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -35,8 +35,8 @@ class SaslHandshakeResponse(Message, gc=False):
     mechanisms: tuple[str, ...] = ()
     """[]string, versions 0 to 1."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SaslHandshakeResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SaslHandshakeResponse:
         try:
             if 0 <= version <= 1:
                 error_code, mechanisms_size = _read_hi(data, 0)
@@ -50,10 +50,10 @@ class SaslHandshakeResponse(Message, gc=False):
                     return SaslHandshakeResponse(error_code, mechanisms)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SaslHandshakeResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslHandshakeResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SaslHandshakeResponse, int]:
         start = pos
         try:
             if 0 <= version <= 1:
@@ -68,7 +68,7 @@ class SaslHandshakeResponse(Message, gc=False):
                     return SaslHandshakeResponse(error_code, mechanisms), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SaslHandshakeResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -123,9 +123,9 @@ class ShareAcknowledgeRequest(Message, gc=False):
     """[]AcknowledgeTopic, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ShareAcknowledgeRequest:
         start = pos
         try:
@@ -335,15 +335,15 @@ class ShareAcknowledgeRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareAcknowledgeRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareAcknowledgeRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -388,9 +388,6 @@ class ShareAcknowledgeRequest(Message, gc=False):
                         for item_3 in acknowledgement_batches:
                             acknowledge_types = item_3.acknowledge_types
                             acknowledge_types_size = len(acknowledge_types) + 1
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_qq(item_3.first_offset, item_3.last_offset),
                                 _write_array_b[acknowledge_types_size](
@@ -398,20 +395,25 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                 )
                                 if acknowledge_types_size < SHORT
                                 else write_long_array(acknowledge_types, "b"),
-                                SIZES[tags], section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 if self.is_renew_ack:
@@ -456,9 +458,6 @@ class ShareAcknowledgeRequest(Message, gc=False):
                         for item_6 in acknowledgement_batches_2:
                             acknowledge_types_2 = item_6.acknowledge_types
                             acknowledge_types_size_2 = len(acknowledge_types_2) + 1
-                            tags_5, section_5 = 0, b""
-                            if item_6.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                             out += (
                                 _write_qq(item_6.first_offset, item_6.last_offset),
                                 _write_array_b[acknowledge_types_size_2](
@@ -466,20 +465,25 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                 )
                                 if acknowledge_types_size_2 < SHORT
                                 else write_long_array(acknowledge_types_2, "b"),
-                                SIZES[tags_5], section_5,
+                                write_tags((), item_6.unknown_tagged_fields)
+                                if item_6.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
-                    tags_7, section_7 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_7], section_7)
-                tags_8, section_8 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_8], section_8)
+                        out.append(
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

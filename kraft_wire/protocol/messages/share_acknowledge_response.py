@@ -28,7 +28,7 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_iiB = struct.Struct(">iiB").pack
+_write_ii = struct.Struct(">ii").pack
 _read_nullable_string_B = nullable_string_readers("B")
 _read_string_iB = string_readers("iB")
 _read_nullable_string_iB = nullable_string_readers("iB")
@@ -154,9 +154,9 @@ class ShareAcknowledgeResponse(Message, gc=False):
     """[]NodeEndpoint, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ShareAcknowledgeResponse:
         start = pos
         try:
@@ -200,7 +200,6 @@ class ShareAcknowledgeResponse(Message, gc=False):
                                 unknown: UnknownTags = ()
                                 if tags:
                                     unknown, pos = read_unknown_tags(data, pos, tags)
-                                current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
                                 tags_2 = data[pos]
                                 unknown_2: UnknownTags = ()
                                 if tags_2:
@@ -210,7 +209,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
                                 partitions.append(PartitionData(
                                     partition_index, error_code_2,
                                     error_message_2.decode() if error_message_size_2 else None,
-                                    current_leader, unknown_2,
+                                    LeaderIdAndEpoch(leader_id, leader_epoch, unknown), unknown_2,
                                 ))
                         tags_3 = data[pos]
                         unknown_3: UnknownTags = ()
@@ -299,7 +298,6 @@ class ShareAcknowledgeResponse(Message, gc=False):
                                 unknown_6: UnknownTags = ()
                                 if tags_6:
                                     unknown_6, pos = read_unknown_tags(data, pos, tags_6)
-                                current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_6)
                                 tags_7 = data[pos]
                                 unknown_7: UnknownTags = ()
                                 if tags_7:
@@ -309,7 +307,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
                                 partitions_2.append(PartitionData(
                                     partition_index_2, error_code_4,
                                     error_message_4.decode() if error_message_size_4 else None,
-                                    current_leader_2, unknown_7,
+                                    LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_6), unknown_7,
                                 ))
                         tags_8 = data[pos]
                         unknown_8: UnknownTags = ()
@@ -362,15 +360,15 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareAcknowledgeResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareAcknowledgeResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -407,12 +405,6 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         else:
                             error_message_raw_2, error_message_size_2 = b"", 0
                         current_leader = item_2.current_leader
-                        tags, section = 0, b""
-                        if current_leader.unknown_tagged_fields:
-                            tags, section = write_tags((), current_leader.unknown_tagged_fields)
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2)
                             if error_message_size_2 < 128
@@ -420,13 +412,19 @@ class ShareAcknowledgeResponse(Message, gc=False):
                                 item_2.partition_index, item_2.error_code,
                             ) + string_size(error_message_size_2),
                             error_message_raw_2,
-                            _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section,
-                            SIZES[tags_2], section_2,
+                            _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                            write_tags((), current_leader.unknown_tagged_fields)
+                            if current_leader.unknown_tagged_fields
+                            else b"\0",
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 node_endpoints = self.node_endpoints
                 node_endpoints_size = len(node_endpoints) + 1
                 out.append(
@@ -442,9 +440,6 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         rack_size = len(rack_raw) + 1
                     else:
                         rack_raw, rack_size = b"", 0
-                    tags_4, section_4 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         _write_iB(item_3.node_id, host_size)
                         if host_size < 128
@@ -453,12 +448,16 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         _write_iB(item_3.port, rack_size)
                         if rack_size < 128
                         else _write_i(item_3.port) + string_size(rack_size),
-                        rack_raw, SIZES[tags_4], section_4,
+                        rack_raw,
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_5], section_5)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 if self.error_message is not None:
@@ -492,12 +491,6 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         else:
                             error_message_raw_4, error_message_size_4 = b"", 0
                         current_leader_2 = item_5.current_leader
-                        tags_6, section_6 = 0, b""
-                        if current_leader_2.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), current_leader_2.unknown_tagged_fields)
-                        tags_7, section_7 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_7, section_7 = write_tags((), item_5.unknown_tagged_fields)
                         out += (
                             _write_ihB(item_5.partition_index, item_5.error_code, error_message_size_4)
                             if error_message_size_4 < 128
@@ -505,13 +498,19 @@ class ShareAcknowledgeResponse(Message, gc=False):
                                 item_5.partition_index, item_5.error_code,
                             ) + string_size(error_message_size_4),
                             error_message_raw_4,
-                            _write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_6),
-                            section_6, SIZES[tags_7], section_7,
+                            _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
+                            write_tags((), current_leader_2.unknown_tagged_fields)
+                            if current_leader_2.unknown_tagged_fields
+                            else b"\0",
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_8, section_8 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_8], section_8)
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
                 node_endpoints_2 = self.node_endpoints
                 node_endpoints_size_2 = len(node_endpoints_2) + 1
                 out.append(
@@ -527,9 +526,6 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         rack_size_2 = len(rack_raw_2) + 1
                     else:
                         rack_raw_2, rack_size_2 = b"", 0
-                    tags_9, section_9 = 0, b""
-                    if item_6.unknown_tagged_fields:
-                        tags_9, section_9 = write_tags((), item_6.unknown_tagged_fields)
                     out += (
                         _write_iB(item_6.node_id, host_size_2)
                         if host_size_2 < 128
@@ -538,12 +534,16 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         _write_iB(item_6.port, rack_size_2)
                         if rack_size_2 < 128
                         else _write_i(item_6.port) + string_size(rack_size_2),
-                        rack_raw_2, SIZES[tags_9], section_9,
+                        rack_raw_2,
+                        write_tags((), item_6.unknown_tagged_fields)
+                        if item_6.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_10, section_10 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_10, section_10 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_10], section_10)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

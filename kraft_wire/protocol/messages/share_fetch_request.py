@@ -170,10 +170,8 @@ class ShareFetchRequest(Message, gc=False):
     """[]ForgottenTopic, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ShareFetchRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ShareFetchRequest:
         start = pos
         try:
             if version == 2:
@@ -462,15 +460,15 @@ class ShareFetchRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareFetchRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareFetchRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareFetchRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -524,9 +522,6 @@ class ShareFetchRequest(Message, gc=False):
                         for item_3 in acknowledgement_batches:
                             acknowledge_types = item_3.acknowledge_types
                             acknowledge_types_size = len(acknowledge_types) + 1
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_qq(item_3.first_offset, item_3.last_offset),
                                 _write_array_b[acknowledge_types_size](
@@ -534,16 +529,20 @@ class ShareFetchRequest(Message, gc=False):
                                 )
                                 if acknowledge_types_size < SHORT
                                 else write_long_array(acknowledge_types, "b"),
-                                SIZES[tags], section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 forgotten_topics_data = self.forgotten_topics_data
                 forgotten_topics_data_size = len(forgotten_topics_data) + 1
                 out.append(
@@ -554,20 +553,20 @@ class ShareFetchRequest(Message, gc=False):
                 for item_4 in forgotten_topics_data:
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_4, section_4 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         _write_16s(item_4.topic_id),
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_4], section_4,
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_5], section_5)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 if self.is_renew_ack:
@@ -620,9 +619,6 @@ class ShareFetchRequest(Message, gc=False):
                         for item_7 in acknowledgement_batches_2:
                             acknowledge_types_2 = item_7.acknowledge_types
                             acknowledge_types_size_2 = len(acknowledge_types_2) + 1
-                            tags_6, section_6 = 0, b""
-                            if item_7.unknown_tagged_fields:
-                                tags_6, section_6 = write_tags((), item_7.unknown_tagged_fields)
                             out += (
                                 _write_qq(item_7.first_offset, item_7.last_offset),
                                 _write_array_b[acknowledge_types_size_2](
@@ -630,16 +626,20 @@ class ShareFetchRequest(Message, gc=False):
                                 )
                                 if acknowledge_types_size_2 < SHORT
                                 else write_long_array(acknowledge_types_2, "b"),
-                                SIZES[tags_6], section_6,
+                                write_tags((), item_7.unknown_tagged_fields)
+                                if item_7.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_7, section_7 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_7, section_7 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (SIZES[tags_7], section_7)
-                    tags_8, section_8 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_8, section_8 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (SIZES[tags_8], section_8)
+                        out.append(
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0"
+                    )
                 forgotten_topics_data_2 = self.forgotten_topics_data
                 forgotten_topics_data_size_2 = len(forgotten_topics_data_2) + 1
                 out.append(
@@ -650,20 +650,20 @@ class ShareFetchRequest(Message, gc=False):
                 for item_8 in forgotten_topics_data_2:
                     partitions_4 = item_8.partitions
                     partitions_size_4 = len(partitions_4) + 1
-                    tags_9, section_9 = 0, b""
-                    if item_8.unknown_tagged_fields:
-                        tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
                     out += (
                         _write_16s(item_8.topic_id),
                         _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
                         if partitions_size_4 < SHORT
                         else write_long_array(partitions_4, "i"),
-                        SIZES[tags_9], section_9,
+                        write_tags((), item_8.unknown_tagged_fields)
+                        if item_8.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_10, section_10 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_10, section_10 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_10], section_10)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

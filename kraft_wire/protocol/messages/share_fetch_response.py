@@ -27,14 +27,15 @@ _read_ihB = struct.Struct(">ihB").unpack_from
 _read_qqhB = struct.Struct(">qqhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
+_write_BBB = struct.Struct(">BBB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_iiB = struct.Struct(">iiB").pack
-_write_qqhB = struct.Struct(">qqhB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_qqh = struct.Struct(">qqh").pack
 _read_nullable_string_B = nullable_string_readers("B")
 _read_nullable_string_hB = nullable_string_readers("hB")
 _read_string_iB = string_readers("iB")
@@ -196,10 +197,8 @@ class ShareFetchResponse(Message, gc=False):
     """[]NodeEndpoint, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ShareFetchResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ShareFetchResponse:
         start = pos
         try:
             if 1 <= version <= 2:
@@ -253,7 +252,6 @@ class ShareFetchResponse(Message, gc=False):
                                 unknown: UnknownTags = ()
                                 if tags:
                                     unknown, pos = read_unknown_tags(data, pos, tags)
-                                current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
                                 records_size = data[pos]
                                 pos += 1
                                 records: bytes | None
@@ -311,7 +309,8 @@ class ShareFetchResponse(Message, gc=False):
                                     acknowledge_error_message.decode()
                                     if acknowledge_error_message_size
                                     else None,
-                                    current_leader, records, acquired_records, unknown_3,
+                                    LeaderIdAndEpoch(leader_id, leader_epoch, unknown), records,
+                                    acquired_records, unknown_3,
                                 ))
                         tags_4 = data[pos]
                         unknown_4: UnknownTags = ()
@@ -360,15 +359,15 @@ class ShareFetchResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareFetchResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareFetchResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareFetchResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -410,9 +409,6 @@ class ShareFetchResponse(Message, gc=False):
                         else:
                             acknowledge_error_message_raw, acknowledge_error_message_size = b"", 0
                         current_leader = item_2.current_leader
-                        tags, section = 0, b""
-                        if current_leader.unknown_tagged_fields:
-                            tags, section = write_tags((), current_leader.unknown_tagged_fields)
                         if item_2.records is None:
                             refuse()
                         records_raw = item_2.records
@@ -430,30 +426,37 @@ class ShareFetchResponse(Message, gc=False):
                             if acknowledge_error_message_size < 128
                             else _write_h(item_2.acknowledge_error_code) + string_size(acknowledge_error_message_size),
                             acknowledge_error_message_raw,
-                            _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section,
-                            SIZES[records_size] if records_size < 128 else uvarint(records_size), records_raw,
+                            _write_ii(current_leader.leader_id, current_leader.leader_epoch),
+                            write_tags((), current_leader.unknown_tagged_fields)
+                            if current_leader.unknown_tagged_fields
+                            else b"\0",
+                            _write_BBB(
+                                records_size & 127 | 128, records_size >> 7 & 127 | 128, records_size >> 14,
+                            )
+                            if 16383 < records_size < 2097152
+                            else uvarint(records_size),
+                            records_raw,
                             SIZES[acquired_records_size]
                             if acquired_records_size < 128
                             else uvarint(acquired_records_size),
                         )
                         for item_3 in acquired_records:
-                            tags_2, section_2 = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_qqhB(
-                                    item_3.first_offset, item_3.last_offset, item_3.delivery_count, tags_2,
-                                ),
-                                section_2,
+                                _write_qqh(item_3.first_offset, item_3.last_offset, item_3.delivery_count),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_3, section_3 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_3], section_3)
-                    tags_4, section_4 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 node_endpoints = self.node_endpoints
                 node_endpoints_size = len(node_endpoints) + 1
                 out.append(
@@ -469,9 +472,6 @@ class ShareFetchResponse(Message, gc=False):
                         rack_size = len(rack_raw) + 1
                     else:
                         rack_raw, rack_size = b"", 0
-                    tags_5, section_5 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         _write_iB(item_4.node_id, host_size)
                         if host_size < 128
@@ -480,12 +480,16 @@ class ShareFetchResponse(Message, gc=False):
                         _write_iB(item_4.port, rack_size)
                         if rack_size < 128
                         else _write_i(item_4.port) + string_size(rack_size),
-                        rack_raw, SIZES[tags_5], section_5,
+                        rack_raw,
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -73,9 +73,9 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
     """[]TopicPartitions, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ShareGroupCurrentMemberAssignmentValue:
         start = pos
         try:
@@ -127,17 +127,17 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareGroupCurrentMemberAssignmentValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareGroupCurrentMemberAssignmentValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -157,20 +157,18 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
                 for item in assigned_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_16s(item.topic_id),
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -166,9 +166,9 @@ class ShareGroupDescribeResponse(Message, gc=False):
     """[]DescribedGroup, version 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ShareGroupDescribeResponse:
         start = pos
         try:
@@ -303,7 +303,6 @@ class ShareGroupDescribeResponse(Message, gc=False):
                                 if tags_2:
                                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                                     pos -= 1
-                                assignment = Assignment(topic_partitions, unknown_2)
                                 tags_3 = data[pos + 1]
                                 unknown_3: UnknownTags = ()
                                 if tags_3:
@@ -313,7 +312,8 @@ class ShareGroupDescribeResponse(Message, gc=False):
                                 members.append(Member(
                                     member_id.decode(), rack_id.decode() if rack_id_size else None,
                                     member_epoch, client_id.decode(), client_host.decode(),
-                                    subscribed_topic_names, assignment, unknown_3,
+                                    subscribed_topic_names, Assignment(topic_partitions, unknown_2),
+                                    unknown_3,
                                 ))
                         authorized_operations, tags_4 = _read_iB(data, pos)
                         unknown_4: UnknownTags = ()
@@ -337,15 +337,15 @@ class ShareGroupDescribeResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareGroupDescribeResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupDescribeResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupDescribeResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareGroupDescribeResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -426,9 +426,6 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             topic_name_size = len(topic_name_raw) + 1
                             partitions = item_3.partitions
                             partitions_size = len(partitions) + 1
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 _write_16sB(item_3.topic_id, topic_name_size)
                                 if topic_name_size < 128
@@ -437,23 +434,27 @@ class ShareGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size](partitions_size, *partitions)
                                 if partitions_size < SHORT
                                 else write_long_array(partitions, "i"),
-                                SIZES[tags], section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if assignment.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
-                        tags_3, section_3 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2, SIZES[tags_3], section_3)
-                    tags_4, section_4 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.authorized_operations, tags_4), section_4)
-                tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_5], section_5)
+                        out += (
+                            write_tags((), assignment.unknown_tagged_fields)
+                            if assignment.unknown_tagged_fields
+                            else b"\0",
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
+                        )
+                    out += (
+                        _write_i(item.authorized_operations),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

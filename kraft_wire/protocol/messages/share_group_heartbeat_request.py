@@ -54,8 +54,8 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
     """[]string, version 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ShareGroupHeartbeatRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ShareGroupHeartbeatRequest:
         try:
             if version == 1:
                 group_id_size = data[0]
@@ -97,10 +97,10 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ShareGroupHeartbeatRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupHeartbeatRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupHeartbeatRequest, int]:
         start = pos
         try:
             if version == 1:
@@ -143,7 +143,7 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 ), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ShareGroupHeartbeatRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -158,9 +158,6 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                     rack_id_size = len(rack_id_raw) + 1
                 else:
                     rack_id_raw, rack_id_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
                     SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
@@ -172,7 +169,7 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                     b"\0"
                     if self.subscribed_topic_names is None
                     else write_compact_strings(self.subscribed_topic_names),
-                    SIZES[tags], section,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -34,8 +34,8 @@ class ShareGroupMemberMetadataKey(Message, gc=False):
     member_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ShareGroupMemberMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ShareGroupMemberMetadataKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -56,10 +56,10 @@ class ShareGroupMemberMetadataKey(Message, gc=False):
                     return ShareGroupMemberMetadataKey(group_id, member_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ShareGroupMemberMetadataKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupMemberMetadataKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupMemberMetadataKey, int]:
         start = pos
         try:
             if version == 0:
@@ -81,7 +81,7 @@ class ShareGroupMemberMetadataKey(Message, gc=False):
                     return ShareGroupMemberMetadataKey(group_id, member_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ShareGroupMemberMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

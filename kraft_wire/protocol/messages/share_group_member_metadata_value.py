@@ -46,8 +46,8 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
     """[]string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ShareGroupMemberMetadataValue:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ShareGroupMemberMetadataValue:
         try:
             if version == 0:
                 rack_id_size = data[0]
@@ -84,10 +84,10 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ShareGroupMemberMetadataValue, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupMemberMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupMemberMetadataValue, int]:
         start = pos
         try:
             if version == 0:
@@ -125,7 +125,7 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 ), pos + 1
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ShareGroupMemberMetadataValue, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -140,15 +140,13 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 client_id_size = len(client_id_raw) + 1
                 client_host_raw = self.client_host.encode()
                 client_host_size = len(client_host_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw,
                     SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
                     client_id_raw,
                     SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
-                    client_host_raw, write_compact_strings(self.subscribed_topic_names), SIZES[tags], section,
+                    client_host_raw, write_compact_strings(self.subscribed_topic_names),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -31,8 +31,8 @@ class ShareGroupStatePartitionMetadataKey(Message, gc=False):
     group_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ShareGroupStatePartitionMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ShareGroupStatePartitionMetadataKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -46,12 +46,10 @@ class ShareGroupStatePartitionMetadataKey(Message, gc=False):
                     return ShareGroupStatePartitionMetadataKey(group_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ShareGroupStatePartitionMetadataKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ShareGroupStatePartitionMetadataKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupStatePartitionMetadataKey, int]:
         start = pos
         try:
             if version == 0:
@@ -66,7 +64,7 @@ class ShareGroupStatePartitionMetadataKey(Message, gc=False):
                     return ShareGroupStatePartitionMetadataKey(group_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ShareGroupStatePartitionMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -92,9 +92,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
     """[]TopicInfo, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ShareGroupStatePartitionMetadataValue:
         start = pos
         try:
@@ -201,17 +201,15 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareGroupStatePartitionMetadataValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareGroupStatePartitionMetadataValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -229,9 +227,6 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_16sB(item.topic_id, topic_name_size)
                         if topic_name_size < 128
@@ -240,7 +235,7 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 initialized_topics = self.initialized_topics
                 initialized_topics_size = len(initialized_topics) + 1
@@ -254,9 +249,6 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     topic_name_size_2 = len(topic_name_raw_2) + 1
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         _write_16sB(item_2.topic_id, topic_name_size_2)
                         if topic_name_size_2 < 128
@@ -265,7 +257,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_2], section_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
                 deleting_topics = self.deleting_topics
                 deleting_topics_size = len(deleting_topics) + 1
@@ -277,19 +271,20 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 for item_3 in deleting_topics:
                     topic_name_raw_3 = item_3.topic_name.encode()
                     topic_name_size_3 = len(topic_name_raw_3) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         _write_16sB(item_3.topic_id, topic_name_size_3)
                         if topic_name_size_3 < 128
                         else _write_16s(item_3.topic_id) + string_size(topic_name_size_3),
-                        topic_name_raw_3, SIZES[tags_3], section_3,
+                        topic_name_raw_3,
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -31,8 +31,8 @@ class ShareGroupTargetAssignmentMetadataKey(Message, gc=False):
     group_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ShareGroupTargetAssignmentMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ShareGroupTargetAssignmentMetadataKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -46,12 +46,10 @@ class ShareGroupTargetAssignmentMetadataKey(Message, gc=False):
                     return ShareGroupTargetAssignmentMetadataKey(group_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ShareGroupTargetAssignmentMetadataKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(
-        cls, data: bytes, version: int, pos: int,
-    ) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
         start = pos
         try:
             if version == 0:
@@ -66,7 +64,7 @@ class ShareGroupTargetAssignmentMetadataKey(Message, gc=False):
                     return ShareGroupTargetAssignmentMetadataKey(group_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ShareGroupTargetAssignmentMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

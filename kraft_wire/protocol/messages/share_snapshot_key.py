@@ -40,8 +40,8 @@ class ShareSnapshotKey(Message, gc=False):
     partition: int = 0
     """int32, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ShareSnapshotKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ShareSnapshotKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -55,10 +55,10 @@ class ShareSnapshotKey(Message, gc=False):
                 return ShareSnapshotKey(group_id, UUIDS[topic_id], partition)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ShareSnapshotKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareSnapshotKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareSnapshotKey, int]:
         start = pos
         try:
             if version == 0:
@@ -73,7 +73,7 @@ class ShareSnapshotKey(Message, gc=False):
                 return ShareSnapshotKey(group_id, UUIDS[topic_id], partition), pos + 20
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ShareSnapshotKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_count, read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -21,7 +21,7 @@ _read_qqbhB = struct.Struct(">qqbhB").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_iiiqqq = struct.Struct(">iiiqqq").pack
 _write_iiiqqqB = struct.Struct(">iiiqqqB").pack
-_write_qqbhB = struct.Struct(">qqbhB").pack
+_write_qqbh = struct.Struct(">qqbh").pack
 _read_rows_q_q_b_h = row_reader("q q b h")
 
 
@@ -90,10 +90,8 @@ class ShareSnapshotValue(Message, gc=False):
     """[]StateBatch, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> ShareSnapshotValue:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> ShareSnapshotValue:
         start = pos
         try:
             if version == 0:
@@ -148,15 +146,15 @@ class ShareSnapshotValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(ShareSnapshotValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareSnapshotValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareSnapshotValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return ShareSnapshotValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -176,23 +174,19 @@ class ShareSnapshotValue(Message, gc=False):
                     ) + uvarint(state_batches_size)
                 )
                 for item in state_batches:
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
-                        _write_qqbhB(
+                        _write_qqbh(
                             item.first_offset, item.last_offset, item.delivery_state, item.delivery_count,
-                            tags,
                         ),
-                        section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.delivery_complete_count != -1:
                     known: list[tuple[int, bytes]] = []
                     if self.delivery_complete_count != -1:
                         known.append((0, _write_i(self.delivery_complete_count)))
-                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                    section = write_tags(known, self.unknown_tagged_fields)
+                out.append(section)
                 return
         except ENCODE_FAULTS:
             pass

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_hB = struct.Struct(">hB").unpack_from
-_write_hB = struct.Struct(">hB").pack
+_write_h = struct.Struct(">h").pack
 
 
 class SnapshotFooterRecord(Message, gc=False):
@@ -34,8 +34,8 @@ class SnapshotFooterRecord(Message, gc=False):
     """int16, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SnapshotFooterRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SnapshotFooterRecord:
         try:
             if version == 0:
                 version_2, tags = _read_hB(data, 0)
@@ -45,10 +45,10 @@ class SnapshotFooterRecord(Message, gc=False):
                 return SnapshotFooterRecord(version_2, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SnapshotFooterRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SnapshotFooterRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SnapshotFooterRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -60,16 +60,16 @@ class SnapshotFooterRecord(Message, gc=False):
                 return SnapshotFooterRecord(version_2, unknown), pos + 3
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SnapshotFooterRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hB(self.version, tags), section))
+                return b"".join((
+                    _write_h(self.version),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_hqB = struct.Struct(">hqB").unpack_from
-_write_hqB = struct.Struct(">hqB").pack
+_write_hq = struct.Struct(">hq").pack
 
 
 class SnapshotHeaderRecord(Message, gc=False):
@@ -37,8 +37,8 @@ class SnapshotHeaderRecord(Message, gc=False):
     """int64, in milliseconds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SnapshotHeaderRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SnapshotHeaderRecord:
         try:
             if version == 0:
                 version_2, last_contained_log_timestamp, tags = _read_hqB(data, 0)
@@ -48,10 +48,10 @@ class SnapshotHeaderRecord(Message, gc=False):
                 return SnapshotHeaderRecord(version_2, last_contained_log_timestamp, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SnapshotHeaderRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SnapshotHeaderRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SnapshotHeaderRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -63,16 +63,16 @@ class SnapshotHeaderRecord(Message, gc=False):
                 return SnapshotHeaderRecord(version_2, last_contained_log_timestamp, unknown), pos + 11
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SnapshotHeaderRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hqB(self.version, self.last_contained_log_timestamp, tags), section))
+                return b"".join((
+                    _write_hq(self.version, self.last_contained_log_timestamp),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -34,8 +34,8 @@ class StreamsGroupCurrentMemberAssignmentKey(Message, gc=False):
     member_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> StreamsGroupCurrentMemberAssignmentKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> StreamsGroupCurrentMemberAssignmentKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -56,11 +56,11 @@ class StreamsGroupCurrentMemberAssignmentKey(Message, gc=False):
                     return StreamsGroupCurrentMemberAssignmentKey(group_id, member_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(StreamsGroupCurrentMemberAssignmentKey, data, version, 0)[0]
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[StreamsGroupCurrentMemberAssignmentKey, int]:
         start = pos
         try:
@@ -83,7 +83,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Message, gc=False):
                     return StreamsGroupCurrentMemberAssignmentKey(group_id, member_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(StreamsGroupCurrentMemberAssignmentKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -97,9 +97,9 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
     """[]TaskIds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupCurrentMemberAssignmentValue:
         start = pos
         try:
@@ -483,17 +483,19 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(
+            StreamsGroupCurrentMemberAssignmentValue, data, version, start,
+        )
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupCurrentMemberAssignmentValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -513,7 +515,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     subtopology_id_size = len(subtopology_id_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
+                    section = b"\0"
                     if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
                         known: list[tuple[int, bytes]] = []
                         if item.assignment_epochs is None or item.assignment_epochs:
@@ -530,7 +532,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size < SHORT
                                 else write_long_array(assignment_epochs, "i"),
                             ))
-                        tags, section = write_tags(known, item.unknown_tagged_fields)
+                        section = write_tags(known, item.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size]
                         if subtopology_id_size < 128
@@ -539,7 +541,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        section,
                     )
                 standby_tasks = self.standby_tasks
                 standby_tasks_size = len(standby_tasks) + 1
@@ -553,7 +555,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_2, section_2 = 0, b""
+                    section_2 = b"\0"
                     if (
                         item_2.unknown_tagged_fields
                         or item_2.assignment_epochs is None
@@ -574,7 +576,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_2 < SHORT
                                 else write_long_array(assignment_epochs_2, "i"),
                             ))
-                        tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
+                        section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_2]
                         if subtopology_id_size_2 < 128
@@ -583,7 +585,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_2], section_2,
+                        section_2,
                     )
                 warmup_tasks = self.warmup_tasks
                 warmup_tasks_size = len(warmup_tasks) + 1
@@ -597,7 +599,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
                     partitions_3 = item_3.partitions
                     partitions_size_3 = len(partitions_3) + 1
-                    tags_3, section_3 = 0, b""
+                    section_3 = b"\0"
                     if (
                         item_3.unknown_tagged_fields
                         or item_3.assignment_epochs is None
@@ -618,7 +620,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_3 < SHORT
                                 else write_long_array(assignment_epochs_3, "i"),
                             ))
-                        tags_3, section_3 = write_tags(known_3, item_3.unknown_tagged_fields)
+                        section_3 = write_tags(known_3, item_3.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_3]
                         if subtopology_id_size_3 < 128
@@ -627,7 +629,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
                         if partitions_size_3 < SHORT
                         else write_long_array(partitions_3, "i"),
-                        SIZES[tags_3], section_3,
+                        section_3,
                     )
                 active_tasks_pending_revocation = self.active_tasks_pending_revocation
                 active_tasks_pending_revocation_size = len(active_tasks_pending_revocation) + 1
@@ -641,7 +643,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
                     partitions_4 = item_4.partitions
                     partitions_size_4 = len(partitions_4) + 1
-                    tags_4, section_4 = 0, b""
+                    section_4 = b"\0"
                     if (
                         item_4.unknown_tagged_fields
                         or item_4.assignment_epochs is None
@@ -662,7 +664,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_4 < SHORT
                                 else write_long_array(assignment_epochs_4, "i"),
                             ))
-                        tags_4, section_4 = write_tags(known_4, item_4.unknown_tagged_fields)
+                        section_4 = write_tags(known_4, item_4.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_4]
                         if subtopology_id_size_4 < 128
@@ -671,7 +673,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
                         if partitions_size_4 < SHORT
                         else write_long_array(partitions_4, "i"),
-                        SIZES[tags_4], section_4,
+                        section_4,
                     )
                 standby_tasks_pending_revocation = self.standby_tasks_pending_revocation
                 standby_tasks_pending_revocation_size = len(standby_tasks_pending_revocation) + 1
@@ -685,7 +687,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
                     partitions_5 = item_5.partitions
                     partitions_size_5 = len(partitions_5) + 1
-                    tags_5, section_5 = 0, b""
+                    section_5 = b"\0"
                     if (
                         item_5.unknown_tagged_fields
                         or item_5.assignment_epochs is None
@@ -706,7 +708,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_5 < SHORT
                                 else write_long_array(assignment_epochs_5, "i"),
                             ))
-                        tags_5, section_5 = write_tags(known_5, item_5.unknown_tagged_fields)
+                        section_5 = write_tags(known_5, item_5.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_5]
                         if subtopology_id_size_5 < 128
@@ -715,7 +717,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         _write_array_i[partitions_size_5](partitions_size_5, *partitions_5)
                         if partitions_size_5 < SHORT
                         else write_long_array(partitions_5, "i"),
-                        SIZES[tags_5], section_5,
+                        section_5,
                     )
                 warmup_tasks_pending_revocation = self.warmup_tasks_pending_revocation
                 warmup_tasks_pending_revocation_size = len(warmup_tasks_pending_revocation) + 1
@@ -729,7 +731,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
                     partitions_6 = item_6.partitions
                     partitions_size_6 = len(partitions_6) + 1
-                    tags_6, section_6 = 0, b""
+                    section_6 = b"\0"
                     if (
                         item_6.unknown_tagged_fields
                         or item_6.assignment_epochs is None
@@ -750,7 +752,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_6 < SHORT
                                 else write_long_array(assignment_epochs_6, "i"),
                             ))
-                        tags_6, section_6 = write_tags(known_6, item_6.unknown_tagged_fields)
+                        section_6 = write_tags(known_6, item_6.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_6]
                         if subtopology_id_size_6 < 128
@@ -759,12 +761,13 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         _write_array_i[partitions_size_6](partitions_size_6, *partitions_6)
                         if partitions_size_6 < SHORT
                         else write_long_array(partitions_6, "i"),
-                        SIZES[tags_6], section_6,
+                        section_6,
                     )
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -15,8 +15,8 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_ttB = struct.Struct(">??B").unpack_from
 _read_tB = struct.Struct(">?B").unpack_from
-_write_ttB = struct.Struct(">??B").pack
-_write_tB = struct.Struct(">?B").pack
+_write_t = struct.Struct(">?").pack
+_write_tt = struct.Struct(">??").pack
 
 
 class StreamsGroupDescribeRequest(Message, gc=False):
@@ -44,8 +44,8 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     """bool, version 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> StreamsGroupDescribeRequest:
+    @staticmethod
+    def decode(data: bytes, version: int) -> StreamsGroupDescribeRequest:
         try:
             if version == 1:
                 group_ids_size = data[0]
@@ -81,10 +81,10 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(StreamsGroupDescribeRequest, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
         start = pos
         try:
             if version == 1:
@@ -121,29 +121,23 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 ), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(StreamsGroupDescribeRequest, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 1:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     write_compact_strings(self.group_ids),
-                    _write_ttB(self.include_authorized_operations, self.include_topology_description, tags),
-                    section,
+                    _write_tt(self.include_authorized_operations, self.include_topology_description),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 0:
                 if self.include_topology_description:
                     refuse()
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(self.group_ids),
-                    _write_tB(self.include_authorized_operations, tags_2), section_2,
+                    write_compact_strings(self.group_ids), _write_t(self.include_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -25,12 +25,12 @@ _read_tB = struct.Struct(">?B").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_tB = struct.Struct(">?B").pack
+_write_t = struct.Struct(">?").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_Bi = struct.Struct(">Bi").pack
 _write_BiB = struct.Struct(">BiB").pack
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
@@ -40,7 +40,7 @@ _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
@@ -434,9 +434,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
     """[]DescribedGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupDescribeResponse:
         start = pos
         try:
@@ -936,7 +936,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if tags_14:
                                     unknown_14, pos = read_unknown_tags(data, pos + 1, tags_14)
                                     pos -= 1
-                                assignment = Assignment(active_tasks, standby_tasks, warmup_tasks, unknown_14)
                                 active_tasks_size_2 = data[pos + 1]
                                 pos += 2
                                 active_tasks_2: list[TaskIds]
@@ -1052,9 +1051,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if tags_18:
                                     unknown_18, pos = read_unknown_tags(data, pos + 1, tags_18)
                                     pos -= 1
-                                target_assignment = Assignment(
-                                    active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18,
-                                )
                                 is_classic, tags_19 = _read_tB(data, pos + 1)
                                 unknown_19: UnknownTags = ()
                                 if tags_19:
@@ -1066,8 +1062,10 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     instance_id.decode() if instance_id_size else None,
                                     rack_id.decode() if rack_id_size else None, client_id.decode(),
                                     client_host.decode(), topology_epoch, process_id.decode(), user_endpoint,
-                                    client_tags, task_offsets, task_end_offsets, assignment,
-                                    target_assignment, is_classic, unknown_19,
+                                    client_tags, task_offsets, task_end_offsets,
+                                    Assignment(active_tasks, standby_tasks, warmup_tasks, unknown_14),
+                                    Assignment(active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18),
+                                    is_classic, unknown_19,
                                 ))
                         authorized_operations, topology_description_size = _read_iB(data, pos)
                         pos += 5
@@ -1215,11 +1213,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     if tags_22:
                                         unknown_22, pos = read_unknown_tags(data, pos + 1, tags_22)
                                         pos -= 1
-                                    source = TopologyDescriptionNode(
-                                        name_4.decode(), node_type_2, source_topics_3,
-                                        sink_topic_2.decode() if sink_topic_size_2 else None, stores_2,
-                                        successors_2, unknown_22,
-                                    )
                                     name_size_5 = data[pos + 1]
                                     if name_size_5 < 128:
                                         name_5, node_type_3, source_topics_size_4 = _read_string_bB[name_size_5](
@@ -1264,11 +1257,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     if tags_23:
                                         unknown_23, pos = read_unknown_tags(data, pos + 1, tags_23)
                                         pos -= 1
-                                    processor = TopologyDescriptionNode(
-                                        name_5.decode(), node_type_3, source_topics_4,
-                                        sink_topic_3.decode() if sink_topic_size_3 else None, stores_3,
-                                        successors_3, unknown_23,
-                                    )
                                     tags_24 = data[pos + 1]
                                     unknown_24: UnknownTags = ()
                                     if tags_24:
@@ -1276,7 +1264,17 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         pos -= 2
                                     pos += 2
                                     global_stores.append(TopologyDescriptionGlobalStore(
-                                        source, processor, unknown_24,
+                                        TopologyDescriptionNode(
+                                            name_4.decode(), node_type_2, source_topics_3,
+                                            sink_topic_2.decode() if sink_topic_size_2 else None, stores_2,
+                                            successors_2, unknown_22,
+                                        ),
+                                        TopologyDescriptionNode(
+                                            name_5.decode(), node_type_3, source_topics_4,
+                                            sink_topic_3.decode() if sink_topic_size_3 else None, stores_3,
+                                            successors_3, unknown_23,
+                                        ),
+                                        unknown_24,
                                     ))
                             tags_25 = data[pos]
                             unknown_25: UnknownTags = ()
@@ -1832,9 +1830,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if tags_41:
                                     unknown_41, pos = read_unknown_tags(data, pos + 1, tags_41)
                                     pos -= 1
-                                assignment_2 = Assignment(
-                                    active_tasks_3, standby_tasks_3, warmup_tasks_3, unknown_41,
-                                )
                                 active_tasks_size_4 = data[pos + 1]
                                 pos += 2
                                 active_tasks_4: list[TaskIds]
@@ -1956,9 +1951,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if tags_45:
                                     unknown_45, pos = read_unknown_tags(data, pos + 1, tags_45)
                                     pos -= 1
-                                target_assignment_2 = Assignment(
-                                    active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45,
-                                )
                                 is_classic_2, tags_46 = _read_tB(data, pos + 1)
                                 unknown_46: UnknownTags = ()
                                 if tags_46:
@@ -1971,7 +1963,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     rack_id_2.decode() if rack_id_size_2 else None, client_id_2.decode(),
                                     client_host_2.decode(), topology_epoch_2, process_id_2.decode(),
                                     user_endpoint_2, client_tags_2, task_offsets_2, task_end_offsets_2,
-                                    assignment_2, target_assignment_2, is_classic_2, unknown_46,
+                                    Assignment(active_tasks_3, standby_tasks_3, warmup_tasks_3, unknown_41),
+                                    Assignment(active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45),
+                                    is_classic_2, unknown_46,
                                 ))
                         authorized_operations_2, tags_47 = _read_iB(data, pos)
                         unknown_47: UnknownTags = ()
@@ -1995,15 +1989,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupDescribeResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupDescribeResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -2085,18 +2079,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     key_size = len(key_raw) + 1
                                     value_raw = item_4.value.encode()
                                     value_size = len(value_raw) + 1
-                                    tags, section = 0, b""
-                                    if item_4.unknown_tagged_fields:
-                                        tags, section = write_tags((), item_4.unknown_tagged_fields)
                                     out += (
                                         SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                                         SIZES[value_size] if value_size < 128 else string_size(value_size),
-                                        value_raw, SIZES[tags], section,
+                                        value_raw,
+                                        write_tags((), item_4.unknown_tagged_fields)
+                                        if item_4.unknown_tagged_fields
+                                        else b"\0",
                                     )
-                                tags_2, section_2 = 0, b""
-                                if item_3.unknown_tagged_fields:
-                                    tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                                out += (SIZES[tags_2], section_2)
+                                out.append(
+                                    write_tags((), item_3.unknown_tagged_fields)
+                                    if item_3.unknown_tagged_fields
+                                    else b"\0"
+                                )
                             repartition_source_topics = item_2.repartition_source_topics
                             repartition_source_topics_size = len(repartition_source_topics) + 1
                             out.append(
@@ -2125,29 +2120,32 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     key_size_2 = len(key_raw_2) + 1
                                     value_raw_2 = item_6.value.encode()
                                     value_size_2 = len(value_raw_2) + 1
-                                    tags_3, section_3 = 0, b""
-                                    if item_6.unknown_tagged_fields:
-                                        tags_3, section_3 = write_tags((), item_6.unknown_tagged_fields)
                                     out += (
                                         SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2),
                                         key_raw_2,
                                         SIZES[value_size_2]
                                         if value_size_2 < 128
                                         else string_size(value_size_2),
-                                        value_raw_2, SIZES[tags_3], section_3,
+                                        value_raw_2,
+                                        write_tags((), item_6.unknown_tagged_fields)
+                                        if item_6.unknown_tagged_fields
+                                        else b"\0",
                                     )
-                                tags_4, section_4 = 0, b""
-                                if item_5.unknown_tagged_fields:
-                                    tags_4, section_4 = write_tags((), item_5.unknown_tagged_fields)
-                                out += (SIZES[tags_4], section_4)
-                            tags_5, section_5 = 0, b""
-                            if item_2.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_2.unknown_tagged_fields)
-                            out += (SIZES[tags_5], section_5)
-                        tags_6, section_6 = 0, b""
-                        if topology.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), topology.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
+                                out.append(
+                                    write_tags((), item_5.unknown_tagged_fields)
+                                    if item_5.unknown_tagged_fields
+                                    else b"\0"
+                                )
+                            out.append(
+                                write_tags((), item_2.unknown_tagged_fields)
+                                if item_2.unknown_tagged_fields
+                                else b"\0"
+                            )
+                        out.append(
+                            write_tags((), topology.unknown_tagged_fields)
+                            if topology.unknown_tagged_fields
+                            else b"\0"
+                        )
                     members = item.members
                     members_size = len(members) + 1
                     out.append(SIZES[members_size] if members_size < 128 else uvarint(members_size))
@@ -2196,14 +2194,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         else:
                             host_raw = user_endpoint.host.encode()
                             host_size = len(host_raw) + 1
-                            tags_7, section_7 = 0, b""
-                            if user_endpoint.unknown_tagged_fields:
-                                tags_7, section_7 = write_tags((), user_endpoint.unknown_tagged_fields)
                             out += (
                                 _write_BB(1, host_size)
                                 if host_size < 128
                                 else _write_B(1) + string_size(host_size),
-                                host_raw, _write_HB(user_endpoint.port, tags_7), section_7,
+                                host_raw, _write_H(user_endpoint.port),
+                                write_tags((), user_endpoint.unknown_tagged_fields)
+                                if user_endpoint.unknown_tagged_fields
+                                else b"\0",
                             )
                         client_tags = item_7.client_tags
                         client_tags_size = len(client_tags) + 1
@@ -2217,13 +2215,13 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             key_size_3 = len(key_raw_3) + 1
                             value_raw_3 = item_8.value.encode()
                             value_size_3 = len(value_raw_3) + 1
-                            tags_8, section_8 = 0, b""
-                            if item_8.unknown_tagged_fields:
-                                tags_8, section_8 = write_tags((), item_8.unknown_tagged_fields)
                             out += (
                                 SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3,
                                 SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3),
-                                value_raw_3, SIZES[tags_8], section_8,
+                                value_raw_3,
+                                write_tags((), item_8.unknown_tagged_fields)
+                                if item_8.unknown_tagged_fields
+                                else b"\0",
                             )
                         task_offsets = item_7.task_offsets
                         task_offsets_size = len(task_offsets) + 1
@@ -2235,15 +2233,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         for item_9 in task_offsets:
                             subtopology_id_raw_2 = item_9.subtopology_id.encode()
                             subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
-                            tags_9, section_9 = 0, b""
-                            if item_9.unknown_tagged_fields:
-                                tags_9, section_9 = write_tags((), item_9.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_2]
                                 if subtopology_id_size_2 < 128
                                 else string_size(subtopology_id_size_2),
-                                subtopology_id_raw_2, _write_iqB(item_9.partition, item_9.offset, tags_9),
-                                section_9,
+                                subtopology_id_raw_2, _write_iq(item_9.partition, item_9.offset),
+                                write_tags((), item_9.unknown_tagged_fields)
+                                if item_9.unknown_tagged_fields
+                                else b"\0",
                             )
                         task_end_offsets = item_7.task_end_offsets
                         task_end_offsets_size = len(task_end_offsets) + 1
@@ -2255,15 +2252,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         for item_10 in task_end_offsets:
                             subtopology_id_raw_3 = item_10.subtopology_id.encode()
                             subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
-                            tags_10, section_10 = 0, b""
-                            if item_10.unknown_tagged_fields:
-                                tags_10, section_10 = write_tags((), item_10.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_3]
                                 if subtopology_id_size_3 < 128
                                 else string_size(subtopology_id_size_3),
-                                subtopology_id_raw_3, _write_iqB(item_10.partition, item_10.offset, tags_10),
-                                section_10,
+                                subtopology_id_raw_3, _write_iq(item_10.partition, item_10.offset),
+                                write_tags((), item_10.unknown_tagged_fields)
+                                if item_10.unknown_tagged_fields
+                                else b"\0",
                             )
                         assignment = item_7.assignment
                         active_tasks = assignment.active_tasks
@@ -2278,9 +2274,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
                             partitions = item_11.partitions
                             partitions_size = len(partitions) + 1
-                            tags_11, section_11 = 0, b""
-                            if item_11.unknown_tagged_fields:
-                                tags_11, section_11 = write_tags((), item_11.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_4]
                                 if subtopology_id_size_4 < 128
@@ -2289,7 +2282,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size](partitions_size, *partitions)
                                 if partitions_size < SHORT
                                 else write_long_array(partitions, "i"),
-                                SIZES[tags_11], section_11,
+                                write_tags((), item_11.unknown_tagged_fields)
+                                if item_11.unknown_tagged_fields
+                                else b"\0",
                             )
                         standby_tasks = assignment.standby_tasks
                         standby_tasks_size = len(standby_tasks) + 1
@@ -2303,9 +2298,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
                             partitions_2 = item_12.partitions
                             partitions_size_2 = len(partitions_2) + 1
-                            tags_12, section_12 = 0, b""
-                            if item_12.unknown_tagged_fields:
-                                tags_12, section_12 = write_tags((), item_12.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_5]
                                 if subtopology_id_size_5 < 128
@@ -2314,7 +2306,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                                 if partitions_size_2 < SHORT
                                 else write_long_array(partitions_2, "i"),
-                                SIZES[tags_12], section_12,
+                                write_tags((), item_12.unknown_tagged_fields)
+                                if item_12.unknown_tagged_fields
+                                else b"\0",
                             )
                         warmup_tasks = assignment.warmup_tasks
                         warmup_tasks_size = len(warmup_tasks) + 1
@@ -2328,9 +2322,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
                             partitions_3 = item_13.partitions
                             partitions_size_3 = len(partitions_3) + 1
-                            tags_13, section_13 = 0, b""
-                            if item_13.unknown_tagged_fields:
-                                tags_13, section_13 = write_tags((), item_13.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_6]
                                 if subtopology_id_size_6 < 128
@@ -2339,16 +2330,17 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
                                 if partitions_size_3 < SHORT
                                 else write_long_array(partitions_3, "i"),
-                                SIZES[tags_13], section_13,
+                                write_tags((), item_13.unknown_tagged_fields)
+                                if item_13.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_14, section_14 = 0, b""
-                        if assignment.unknown_tagged_fields:
-                            tags_14, section_14 = write_tags((), assignment.unknown_tagged_fields)
                         target_assignment = item_7.target_assignment
                         active_tasks_2 = target_assignment.active_tasks
                         active_tasks_size_2 = len(active_tasks_2) + 1
                         out += (
-                            SIZES[tags_14], section_14,
+                            write_tags((), assignment.unknown_tagged_fields)
+                            if assignment.unknown_tagged_fields
+                            else b"\0",
                             SIZES[active_tasks_size_2]
                             if active_tasks_size_2 < 128
                             else uvarint(active_tasks_size_2),
@@ -2358,9 +2350,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_7 = len(subtopology_id_raw_7) + 1
                             partitions_4 = item_14.partitions
                             partitions_size_4 = len(partitions_4) + 1
-                            tags_15, section_15 = 0, b""
-                            if item_14.unknown_tagged_fields:
-                                tags_15, section_15 = write_tags((), item_14.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_7]
                                 if subtopology_id_size_7 < 128
@@ -2369,7 +2358,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
                                 if partitions_size_4 < SHORT
                                 else write_long_array(partitions_4, "i"),
-                                SIZES[tags_15], section_15,
+                                write_tags((), item_14.unknown_tagged_fields)
+                                if item_14.unknown_tagged_fields
+                                else b"\0",
                             )
                         standby_tasks_2 = target_assignment.standby_tasks
                         standby_tasks_size_2 = len(standby_tasks_2) + 1
@@ -2383,9 +2374,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_8 = len(subtopology_id_raw_8) + 1
                             partitions_5 = item_15.partitions
                             partitions_size_5 = len(partitions_5) + 1
-                            tags_16, section_16 = 0, b""
-                            if item_15.unknown_tagged_fields:
-                                tags_16, section_16 = write_tags((), item_15.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_8]
                                 if subtopology_id_size_8 < 128
@@ -2394,7 +2382,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_5](partitions_size_5, *partitions_5)
                                 if partitions_size_5 < SHORT
                                 else write_long_array(partitions_5, "i"),
-                                SIZES[tags_16], section_16,
+                                write_tags((), item_15.unknown_tagged_fields)
+                                if item_15.unknown_tagged_fields
+                                else b"\0",
                             )
                         warmup_tasks_2 = target_assignment.warmup_tasks
                         warmup_tasks_size_2 = len(warmup_tasks_2) + 1
@@ -2408,9 +2398,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_9 = len(subtopology_id_raw_9) + 1
                             partitions_6 = item_16.partitions
                             partitions_size_6 = len(partitions_6) + 1
-                            tags_17, section_17 = 0, b""
-                            if item_16.unknown_tagged_fields:
-                                tags_17, section_17 = write_tags((), item_16.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_9]
                                 if subtopology_id_size_9 < 128
@@ -2419,15 +2406,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_6](partitions_size_6, *partitions_6)
                                 if partitions_size_6 < SHORT
                                 else write_long_array(partitions_6, "i"),
-                                SIZES[tags_17], section_17,
+                                write_tags((), item_16.unknown_tagged_fields)
+                                if item_16.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_18, section_18 = 0, b""
-                        if target_assignment.unknown_tagged_fields:
-                            tags_18, section_18 = write_tags((), target_assignment.unknown_tagged_fields)
-                        tags_19, section_19 = 0, b""
-                        if item_7.unknown_tagged_fields:
-                            tags_19, section_19 = write_tags((), item_7.unknown_tagged_fields)
-                        out += (SIZES[tags_18], section_18, _write_tB(item_7.is_classic, tags_19), section_19)
+                        out += (
+                            write_tags((), target_assignment.unknown_tagged_fields)
+                            if target_assignment.unknown_tagged_fields
+                            else b"\0",
+                            _write_t(item_7.is_classic),
+                            write_tags((), item_7.unknown_tagged_fields)
+                            if item_7.unknown_tagged_fields
+                            else b"\0",
+                        )
                     topology_description = item.topology_description
                     out.append(_write_i(item.authorized_operations))
                     if topology_description is None:
@@ -2460,9 +2451,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     sink_topic_size = len(sink_topic_raw) + 1
                                 else:
                                     sink_topic_raw, sink_topic_size = b"", 0
-                                tags_20, section_20 = 0, b""
-                                if item_18.unknown_tagged_fields:
-                                    tags_20, section_20 = write_tags((), item_18.unknown_tagged_fields)
                                 out += (
                                     SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3),
                                     name_raw_3, _write_b(item_18.node_type),
@@ -2471,12 +2459,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     if sink_topic_size < 128
                                     else string_size(sink_topic_size),
                                     sink_topic_raw, write_compact_strings(item_18.stores),
-                                    write_compact_strings(item_18.successors), SIZES[tags_20], section_20,
+                                    write_compact_strings(item_18.successors),
+                                    write_tags((), item_18.unknown_tagged_fields)
+                                    if item_18.unknown_tagged_fields
+                                    else b"\0",
                                 )
-                            tags_21, section_21 = 0, b""
-                            if item_17.unknown_tagged_fields:
-                                tags_21, section_21 = write_tags((), item_17.unknown_tagged_fields)
-                            out += (SIZES[tags_21], section_21)
+                            out.append(
+                                write_tags((), item_17.unknown_tagged_fields)
+                                if item_17.unknown_tagged_fields
+                                else b"\0"
+                            )
                         global_stores = topology_description.global_stores
                         global_stores_size = len(global_stores) + 1
                         out.append(
@@ -2493,9 +2485,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 sink_topic_size_2 = len(sink_topic_raw_2) + 1
                             else:
                                 sink_topic_raw_2, sink_topic_size_2 = b"", 0
-                            tags_22, section_22 = 0, b""
-                            if source.unknown_tagged_fields:
-                                tags_22, section_22 = write_tags((), source.unknown_tagged_fields)
                             processor = item_19.processor
                             name_raw_5 = processor.name.encode()
                             name_size_5 = len(name_raw_5) + 1
@@ -2504,12 +2493,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 sink_topic_size_3 = len(sink_topic_raw_3) + 1
                             else:
                                 sink_topic_raw_3, sink_topic_size_3 = b"", 0
-                            tags_23, section_23 = 0, b""
-                            if processor.unknown_tagged_fields:
-                                tags_23, section_23 = write_tags((), processor.unknown_tagged_fields)
-                            tags_24, section_24 = 0, b""
-                            if item_19.unknown_tagged_fields:
-                                tags_24, section_24 = write_tags((), item_19.unknown_tagged_fields)
                             out += (
                                 SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4),
                                 name_raw_4, _write_b(source.node_type),
@@ -2518,7 +2501,10 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if sink_topic_size_2 < 128
                                 else string_size(sink_topic_size_2),
                                 sink_topic_raw_2, write_compact_strings(source.stores),
-                                write_compact_strings(source.successors), SIZES[tags_22], section_22,
+                                write_compact_strings(source.successors),
+                                write_tags((), source.unknown_tagged_fields)
+                                if source.unknown_tagged_fields
+                                else b"\0",
                                 SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5),
                                 name_raw_5, _write_b(processor.node_type),
                                 write_compact_strings(processor.source_topics),
@@ -2526,31 +2512,36 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if sink_topic_size_3 < 128
                                 else string_size(sink_topic_size_3),
                                 sink_topic_raw_3, write_compact_strings(processor.stores),
-                                write_compact_strings(processor.successors), SIZES[tags_23], section_23,
-                                SIZES[tags_24], section_24,
+                                write_compact_strings(processor.successors),
+                                write_tags((), processor.unknown_tagged_fields)
+                                if processor.unknown_tagged_fields
+                                else b"\0",
+                                write_tags((), item_19.unknown_tagged_fields)
+                                if item_19.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_25, section_25 = 0, b""
-                        if topology_description.unknown_tagged_fields:
-                            tags_25, section_25 = write_tags((), topology_description.unknown_tagged_fields)
-                        out += (SIZES[tags_25], section_25)
+                        out.append(
+                            write_tags((), topology_description.unknown_tagged_fields)
+                            if topology_description.unknown_tagged_fields
+                            else b"\0"
+                        )
                     if item.assignor_name is not None:
                         assignor_name_raw = item.assignor_name.encode()
                         assignor_name_size = len(assignor_name_raw) + 1
                     else:
                         assignor_name_raw, assignor_name_size = b"", 0
-                    tags_26, section_26 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_26, section_26 = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_bB(item.topology_description_status, assignor_name_size)
                         if assignor_name_size < 128
                         else _write_b(item.topology_description_status) + string_size(assignor_name_size),
-                        assignor_name_raw, SIZES[tags_26], section_26,
+                        assignor_name_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_27, section_27 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_27, section_27 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_27], section_27)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 groups_2 = self.groups
@@ -2636,21 +2627,22 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     key_size_4 = len(key_raw_4) + 1
                                     value_raw_4 = item_23.value.encode()
                                     value_size_4 = len(value_raw_4) + 1
-                                    tags_28, section_28 = 0, b""
-                                    if item_23.unknown_tagged_fields:
-                                        tags_28, section_28 = write_tags((), item_23.unknown_tagged_fields)
                                     out += (
                                         SIZES[key_size_4] if key_size_4 < 128 else string_size(key_size_4),
                                         key_raw_4,
                                         SIZES[value_size_4]
                                         if value_size_4 < 128
                                         else string_size(value_size_4),
-                                        value_raw_4, SIZES[tags_28], section_28,
+                                        value_raw_4,
+                                        write_tags((), item_23.unknown_tagged_fields)
+                                        if item_23.unknown_tagged_fields
+                                        else b"\0",
                                     )
-                                tags_29, section_29 = 0, b""
-                                if item_22.unknown_tagged_fields:
-                                    tags_29, section_29 = write_tags((), item_22.unknown_tagged_fields)
-                                out += (SIZES[tags_29], section_29)
+                                out.append(
+                                    write_tags((), item_22.unknown_tagged_fields)
+                                    if item_22.unknown_tagged_fields
+                                    else b"\0"
+                                )
                             repartition_source_topics_2 = item_21.repartition_source_topics
                             repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
                             out.append(
@@ -2679,29 +2671,32 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     key_size_5 = len(key_raw_5) + 1
                                     value_raw_5 = item_25.value.encode()
                                     value_size_5 = len(value_raw_5) + 1
-                                    tags_30, section_30 = 0, b""
-                                    if item_25.unknown_tagged_fields:
-                                        tags_30, section_30 = write_tags((), item_25.unknown_tagged_fields)
                                     out += (
                                         SIZES[key_size_5] if key_size_5 < 128 else string_size(key_size_5),
                                         key_raw_5,
                                         SIZES[value_size_5]
                                         if value_size_5 < 128
                                         else string_size(value_size_5),
-                                        value_raw_5, SIZES[tags_30], section_30,
+                                        value_raw_5,
+                                        write_tags((), item_25.unknown_tagged_fields)
+                                        if item_25.unknown_tagged_fields
+                                        else b"\0",
                                     )
-                                tags_31, section_31 = 0, b""
-                                if item_24.unknown_tagged_fields:
-                                    tags_31, section_31 = write_tags((), item_24.unknown_tagged_fields)
-                                out += (SIZES[tags_31], section_31)
-                            tags_32, section_32 = 0, b""
-                            if item_21.unknown_tagged_fields:
-                                tags_32, section_32 = write_tags((), item_21.unknown_tagged_fields)
-                            out += (SIZES[tags_32], section_32)
-                        tags_33, section_33 = 0, b""
-                        if topology_2.unknown_tagged_fields:
-                            tags_33, section_33 = write_tags((), topology_2.unknown_tagged_fields)
-                        out += (SIZES[tags_33], section_33)
+                                out.append(
+                                    write_tags((), item_24.unknown_tagged_fields)
+                                    if item_24.unknown_tagged_fields
+                                    else b"\0"
+                                )
+                            out.append(
+                                write_tags((), item_21.unknown_tagged_fields)
+                                if item_21.unknown_tagged_fields
+                                else b"\0"
+                            )
+                        out.append(
+                            write_tags((), topology_2.unknown_tagged_fields)
+                            if topology_2.unknown_tagged_fields
+                            else b"\0"
+                        )
                     members_2 = item_20.members
                     members_size_2 = len(members_2) + 1
                     out.append(SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
@@ -2754,14 +2749,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         else:
                             host_raw_2 = user_endpoint_2.host.encode()
                             host_size_2 = len(host_raw_2) + 1
-                            tags_34, section_34 = 0, b""
-                            if user_endpoint_2.unknown_tagged_fields:
-                                tags_34, section_34 = write_tags((), user_endpoint_2.unknown_tagged_fields)
                             out += (
                                 _write_BB(1, host_size_2)
                                 if host_size_2 < 128
                                 else _write_B(1) + string_size(host_size_2),
-                                host_raw_2, _write_HB(user_endpoint_2.port, tags_34), section_34,
+                                host_raw_2, _write_H(user_endpoint_2.port),
+                                write_tags((), user_endpoint_2.unknown_tagged_fields)
+                                if user_endpoint_2.unknown_tagged_fields
+                                else b"\0",
                             )
                         client_tags_2 = item_26.client_tags
                         client_tags_size_2 = len(client_tags_2) + 1
@@ -2775,13 +2770,13 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             key_size_6 = len(key_raw_6) + 1
                             value_raw_6 = item_27.value.encode()
                             value_size_6 = len(value_raw_6) + 1
-                            tags_35, section_35 = 0, b""
-                            if item_27.unknown_tagged_fields:
-                                tags_35, section_35 = write_tags((), item_27.unknown_tagged_fields)
                             out += (
                                 SIZES[key_size_6] if key_size_6 < 128 else string_size(key_size_6), key_raw_6,
                                 SIZES[value_size_6] if value_size_6 < 128 else string_size(value_size_6),
-                                value_raw_6, SIZES[tags_35], section_35,
+                                value_raw_6,
+                                write_tags((), item_27.unknown_tagged_fields)
+                                if item_27.unknown_tagged_fields
+                                else b"\0",
                             )
                         task_offsets_2 = item_26.task_offsets
                         task_offsets_size_2 = len(task_offsets_2) + 1
@@ -2793,15 +2788,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         for item_28 in task_offsets_2:
                             subtopology_id_raw_12 = item_28.subtopology_id.encode()
                             subtopology_id_size_12 = len(subtopology_id_raw_12) + 1
-                            tags_36, section_36 = 0, b""
-                            if item_28.unknown_tagged_fields:
-                                tags_36, section_36 = write_tags((), item_28.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_12]
                                 if subtopology_id_size_12 < 128
                                 else string_size(subtopology_id_size_12),
-                                subtopology_id_raw_12, _write_iqB(item_28.partition, item_28.offset, tags_36),
-                                section_36,
+                                subtopology_id_raw_12, _write_iq(item_28.partition, item_28.offset),
+                                write_tags((), item_28.unknown_tagged_fields)
+                                if item_28.unknown_tagged_fields
+                                else b"\0",
                             )
                         task_end_offsets_2 = item_26.task_end_offsets
                         task_end_offsets_size_2 = len(task_end_offsets_2) + 1
@@ -2813,15 +2807,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         for item_29 in task_end_offsets_2:
                             subtopology_id_raw_13 = item_29.subtopology_id.encode()
                             subtopology_id_size_13 = len(subtopology_id_raw_13) + 1
-                            tags_37, section_37 = 0, b""
-                            if item_29.unknown_tagged_fields:
-                                tags_37, section_37 = write_tags((), item_29.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_13]
                                 if subtopology_id_size_13 < 128
                                 else string_size(subtopology_id_size_13),
-                                subtopology_id_raw_13, _write_iqB(item_29.partition, item_29.offset, tags_37),
-                                section_37,
+                                subtopology_id_raw_13, _write_iq(item_29.partition, item_29.offset),
+                                write_tags((), item_29.unknown_tagged_fields)
+                                if item_29.unknown_tagged_fields
+                                else b"\0",
                             )
                         assignment_2 = item_26.assignment
                         active_tasks_3 = assignment_2.active_tasks
@@ -2836,9 +2829,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_14 = len(subtopology_id_raw_14) + 1
                             partitions_7 = item_30.partitions
                             partitions_size_7 = len(partitions_7) + 1
-                            tags_38, section_38 = 0, b""
-                            if item_30.unknown_tagged_fields:
-                                tags_38, section_38 = write_tags((), item_30.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_14]
                                 if subtopology_id_size_14 < 128
@@ -2847,7 +2837,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_7](partitions_size_7, *partitions_7)
                                 if partitions_size_7 < SHORT
                                 else write_long_array(partitions_7, "i"),
-                                SIZES[tags_38], section_38,
+                                write_tags((), item_30.unknown_tagged_fields)
+                                if item_30.unknown_tagged_fields
+                                else b"\0",
                             )
                         standby_tasks_3 = assignment_2.standby_tasks
                         standby_tasks_size_3 = len(standby_tasks_3) + 1
@@ -2861,9 +2853,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_15 = len(subtopology_id_raw_15) + 1
                             partitions_8 = item_31.partitions
                             partitions_size_8 = len(partitions_8) + 1
-                            tags_39, section_39 = 0, b""
-                            if item_31.unknown_tagged_fields:
-                                tags_39, section_39 = write_tags((), item_31.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_15]
                                 if subtopology_id_size_15 < 128
@@ -2872,7 +2861,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_8](partitions_size_8, *partitions_8)
                                 if partitions_size_8 < SHORT
                                 else write_long_array(partitions_8, "i"),
-                                SIZES[tags_39], section_39,
+                                write_tags((), item_31.unknown_tagged_fields)
+                                if item_31.unknown_tagged_fields
+                                else b"\0",
                             )
                         warmup_tasks_3 = assignment_2.warmup_tasks
                         warmup_tasks_size_3 = len(warmup_tasks_3) + 1
@@ -2886,9 +2877,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_16 = len(subtopology_id_raw_16) + 1
                             partitions_9 = item_32.partitions
                             partitions_size_9 = len(partitions_9) + 1
-                            tags_40, section_40 = 0, b""
-                            if item_32.unknown_tagged_fields:
-                                tags_40, section_40 = write_tags((), item_32.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_16]
                                 if subtopology_id_size_16 < 128
@@ -2897,16 +2885,17 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_9](partitions_size_9, *partitions_9)
                                 if partitions_size_9 < SHORT
                                 else write_long_array(partitions_9, "i"),
-                                SIZES[tags_40], section_40,
+                                write_tags((), item_32.unknown_tagged_fields)
+                                if item_32.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_41, section_41 = 0, b""
-                        if assignment_2.unknown_tagged_fields:
-                            tags_41, section_41 = write_tags((), assignment_2.unknown_tagged_fields)
                         target_assignment_2 = item_26.target_assignment
                         active_tasks_4 = target_assignment_2.active_tasks
                         active_tasks_size_4 = len(active_tasks_4) + 1
                         out += (
-                            SIZES[tags_41], section_41,
+                            write_tags((), assignment_2.unknown_tagged_fields)
+                            if assignment_2.unknown_tagged_fields
+                            else b"\0",
                             SIZES[active_tasks_size_4]
                             if active_tasks_size_4 < 128
                             else uvarint(active_tasks_size_4),
@@ -2916,9 +2905,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_17 = len(subtopology_id_raw_17) + 1
                             partitions_10 = item_33.partitions
                             partitions_size_10 = len(partitions_10) + 1
-                            tags_42, section_42 = 0, b""
-                            if item_33.unknown_tagged_fields:
-                                tags_42, section_42 = write_tags((), item_33.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_17]
                                 if subtopology_id_size_17 < 128
@@ -2927,7 +2913,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_10](partitions_size_10, *partitions_10)
                                 if partitions_size_10 < SHORT
                                 else write_long_array(partitions_10, "i"),
-                                SIZES[tags_42], section_42,
+                                write_tags((), item_33.unknown_tagged_fields)
+                                if item_33.unknown_tagged_fields
+                                else b"\0",
                             )
                         standby_tasks_4 = target_assignment_2.standby_tasks
                         standby_tasks_size_4 = len(standby_tasks_4) + 1
@@ -2941,9 +2929,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_18 = len(subtopology_id_raw_18) + 1
                             partitions_11 = item_34.partitions
                             partitions_size_11 = len(partitions_11) + 1
-                            tags_43, section_43 = 0, b""
-                            if item_34.unknown_tagged_fields:
-                                tags_43, section_43 = write_tags((), item_34.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_18]
                                 if subtopology_id_size_18 < 128
@@ -2952,7 +2937,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_11](partitions_size_11, *partitions_11)
                                 if partitions_size_11 < SHORT
                                 else write_long_array(partitions_11, "i"),
-                                SIZES[tags_43], section_43,
+                                write_tags((), item_34.unknown_tagged_fields)
+                                if item_34.unknown_tagged_fields
+                                else b"\0",
                             )
                         warmup_tasks_4 = target_assignment_2.warmup_tasks
                         warmup_tasks_size_4 = len(warmup_tasks_4) + 1
@@ -2966,9 +2953,6 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopology_id_size_19 = len(subtopology_id_raw_19) + 1
                             partitions_12 = item_35.partitions
                             partitions_size_12 = len(partitions_12) + 1
-                            tags_44, section_44 = 0, b""
-                            if item_35.unknown_tagged_fields:
-                                tags_44, section_44 = write_tags((), item_35.unknown_tagged_fields)
                             out += (
                                 SIZES[subtopology_id_size_19]
                                 if subtopology_id_size_19 < 128
@@ -2977,25 +2961,30 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 _write_array_i[partitions_size_12](partitions_size_12, *partitions_12)
                                 if partitions_size_12 < SHORT
                                 else write_long_array(partitions_12, "i"),
-                                SIZES[tags_44], section_44,
+                                write_tags((), item_35.unknown_tagged_fields)
+                                if item_35.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_45, section_45 = 0, b""
-                        if target_assignment_2.unknown_tagged_fields:
-                            tags_45, section_45 = write_tags((), target_assignment_2.unknown_tagged_fields)
-                        tags_46, section_46 = 0, b""
-                        if item_26.unknown_tagged_fields:
-                            tags_46, section_46 = write_tags((), item_26.unknown_tagged_fields)
                         out += (
-                            SIZES[tags_45], section_45, _write_tB(item_26.is_classic, tags_46), section_46,
+                            write_tags((), target_assignment_2.unknown_tagged_fields)
+                            if target_assignment_2.unknown_tagged_fields
+                            else b"\0",
+                            _write_t(item_26.is_classic),
+                            write_tags((), item_26.unknown_tagged_fields)
+                            if item_26.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_47, section_47 = 0, b""
-                    if item_20.unknown_tagged_fields:
-                        tags_47, section_47 = write_tags((), item_20.unknown_tagged_fields)
-                    out += (_write_iB(item_20.authorized_operations, tags_47), section_47)
-                tags_48, section_48 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_48, section_48 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_48], section_48)
+                    out += (
+                        _write_i(item_20.authorized_operations),
+                        write_tags((), item_20.unknown_tagged_fields)
+                        if item_20.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -22,18 +22,18 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_tB = struct.Struct(">?B").pack
+_write_t = struct.Struct(">?").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_Bi = struct.Struct(">Bi").pack
 _write_BiB = struct.Struct(">BiB").pack
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 _read_array_h = array_readers("h")
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
@@ -308,9 +308,9 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupHeartbeatRequest:
         start = pos
         try:
@@ -828,15 +828,15 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupHeartbeatRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupHeartbeatRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -912,18 +912,19 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 key_size = len(key_raw) + 1
                                 value_raw = item_3.value.encode()
                                 value_size = len(value_raw) + 1
-                                tags, section = 0, b""
-                                if item_3.unknown_tagged_fields:
-                                    tags, section = write_tags((), item_3.unknown_tagged_fields)
                                 out += (
                                     SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                                     SIZES[value_size] if value_size < 128 else string_size(value_size),
-                                    value_raw, SIZES[tags], section,
+                                    value_raw,
+                                    write_tags((), item_3.unknown_tagged_fields)
+                                    if item_3.unknown_tagged_fields
+                                    else b"\0",
                                 )
-                            tags_2, section_2 = 0, b""
-                            if item_2.unknown_tagged_fields:
-                                tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                            out += (SIZES[tags_2], section_2)
+                            out.append(
+                                write_tags((), item_2.unknown_tagged_fields)
+                                if item_2.unknown_tagged_fields
+                                else b"\0"
+                            )
                         repartition_source_topics = item.repartition_source_topics
                         repartition_source_topics_size = len(repartition_source_topics) + 1
                         out += (
@@ -951,19 +952,20 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 key_size_2 = len(key_raw_2) + 1
                                 value_raw_2 = item_5.value.encode()
                                 value_size_2 = len(value_raw_2) + 1
-                                tags_3, section_3 = 0, b""
-                                if item_5.unknown_tagged_fields:
-                                    tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
                                 out += (
                                     SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2),
                                     key_raw_2,
                                     SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
-                                    value_raw_2, SIZES[tags_3], section_3,
+                                    value_raw_2,
+                                    write_tags((), item_5.unknown_tagged_fields)
+                                    if item_5.unknown_tagged_fields
+                                    else b"\0",
                                 )
-                            tags_4, section_4 = 0, b""
-                            if item_4.unknown_tagged_fields:
-                                tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                            out += (SIZES[tags_4], section_4)
+                            out.append(
+                                write_tags((), item_4.unknown_tagged_fields)
+                                if item_4.unknown_tagged_fields
+                                else b"\0"
+                            )
                         copartition_groups = item.copartition_groups
                         copartition_groups_size = len(copartition_groups) + 1
                         out.append(
@@ -978,9 +980,6 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             source_topic_regex_size = len(source_topic_regex) + 1
                             repartition_source_topics_2 = item_6.repartition_source_topics
                             repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
-                            tags_5, section_5 = 0, b""
-                            if item_6.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                             out += (
                                 _write_array_h[source_topics_size](source_topics_size, *source_topics)
                                 if source_topics_size < SHORT
@@ -995,16 +994,20 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 )
                                 if repartition_source_topics_size_2 < SHORT
                                 else write_long_array(repartition_source_topics_2, "h"),
-                                SIZES[tags_5], section_5,
+                                write_tags((), item_6.unknown_tagged_fields)
+                                if item_6.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
-                    tags_7, section_7 = 0, b""
-                    if topology.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), topology.unknown_tagged_fields)
-                    out += (SIZES[tags_7], section_7)
+                        out.append(
+                            write_tags((), item.unknown_tagged_fields)
+                            if item.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), topology.unknown_tagged_fields)
+                        if topology.unknown_tagged_fields
+                        else b"\0"
+                    )
                 if self.active_tasks is not None:
                     active_tasks = self.active_tasks
                     active_tasks_size = len(active_tasks) + 1
@@ -1020,9 +1023,6 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
                     partitions = item_7.partitions
                     partitions_size = len(partitions) + 1
-                    tags_8, section_8 = 0, b""
-                    if item_7.unknown_tagged_fields:
-                        tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_2]
                         if subtopology_id_size_2 < 128
@@ -1031,7 +1031,9 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags_8], section_8,
+                        write_tags((), item_7.unknown_tagged_fields)
+                        if item_7.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.standby_tasks is not None:
                     standby_tasks = self.standby_tasks
@@ -1048,9 +1050,6 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
                     partitions_2 = item_8.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_9, section_9 = 0, b""
-                    if item_8.unknown_tagged_fields:
-                        tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_3]
                         if subtopology_id_size_3 < 128
@@ -1059,7 +1058,9 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_9], section_9,
+                        write_tags((), item_8.unknown_tagged_fields)
+                        if item_8.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.warmup_tasks is not None:
                     warmup_tasks = self.warmup_tasks
@@ -1076,9 +1077,6 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
                     partitions_3 = item_9.partitions
                     partitions_size_3 = len(partitions_3) + 1
-                    tags_10, section_10 = 0, b""
-                    if item_9.unknown_tagged_fields:
-                        tags_10, section_10 = write_tags((), item_9.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_4]
                         if subtopology_id_size_4 < 128
@@ -1087,7 +1085,9 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
                         if partitions_size_3 < SHORT
                         else write_long_array(partitions_3, "i"),
-                        SIZES[tags_10], section_10,
+                        write_tags((), item_9.unknown_tagged_fields)
+                        if item_9.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.process_id is not None:
                     process_id_raw = self.process_id.encode()
@@ -1104,12 +1104,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 else:
                     host_raw = user_endpoint.host.encode()
                     host_size = len(host_raw) + 1
-                    tags_11, section_11 = 0, b""
-                    if user_endpoint.unknown_tagged_fields:
-                        tags_11, section_11 = write_tags((), user_endpoint.unknown_tagged_fields)
                     out += (
                         _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
-                        host_raw, _write_HB(user_endpoint.port, tags_11), section_11,
+                        host_raw, _write_H(user_endpoint.port),
+                        write_tags((), user_endpoint.unknown_tagged_fields)
+                        if user_endpoint.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.client_tags is not None:
                     client_tags = self.client_tags
@@ -1122,13 +1122,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     key_size_3 = len(key_raw_3) + 1
                     value_raw_3 = item_10.value.encode()
                     value_size_3 = len(value_raw_3) + 1
-                    tags_12, section_12 = 0, b""
-                    if item_10.unknown_tagged_fields:
-                        tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
                     out += (
                         SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3,
                         SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3,
-                        SIZES[tags_12], section_12,
+                        write_tags((), item_10.unknown_tagged_fields)
+                        if item_10.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.task_offsets is not None:
                     task_offsets = self.task_offsets
@@ -1143,15 +1142,14 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 for item_11 in task_offsets:
                     subtopology_id_raw_5 = item_11.subtopology_id.encode()
                     subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
-                    tags_13, section_13 = 0, b""
-                    if item_11.unknown_tagged_fields:
-                        tags_13, section_13 = write_tags((), item_11.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_5]
                         if subtopology_id_size_5 < 128
                         else string_size(subtopology_id_size_5),
-                        subtopology_id_raw_5, _write_iqB(item_11.partition, item_11.offset, tags_13),
-                        section_13,
+                        subtopology_id_raw_5, _write_iq(item_11.partition, item_11.offset),
+                        write_tags((), item_11.unknown_tagged_fields)
+                        if item_11.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.task_end_offsets is not None:
                     task_end_offsets = self.task_end_offsets
@@ -1166,20 +1164,19 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 for item_12 in task_end_offsets:
                     subtopology_id_raw_6 = item_12.subtopology_id.encode()
                     subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
-                    tags_14, section_14 = 0, b""
-                    if item_12.unknown_tagged_fields:
-                        tags_14, section_14 = write_tags((), item_12.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_6]
                         if subtopology_id_size_6 < 128
                         else string_size(subtopology_id_size_6),
-                        subtopology_id_raw_6, _write_iqB(item_12.partition, item_12.offset, tags_14),
-                        section_14,
+                        subtopology_id_raw_6, _write_iq(item_12.partition, item_12.offset),
+                        write_tags((), item_12.unknown_tagged_fields)
+                        if item_12.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_15, section_15 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_15, section_15 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tB(self.shutdown_application, tags_15), section_15)
+                out += (
+                    _write_t(self.shutdown_application),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
         except ENCODE_FAULTS:
             pass

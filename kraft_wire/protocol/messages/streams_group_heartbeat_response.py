@@ -25,7 +25,7 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_ti = struct.Struct(">?i").pack
 _write_tiB = struct.Struct(">?iB").pack
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_i = struct.Struct(">i").pack
@@ -217,9 +217,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
     """[]EndpointToPartitions, versions 0 to 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupHeartbeatResponse:
         start = pos
         try:
@@ -400,7 +400,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             unknown_5: UnknownTags = ()
                             if tags_5:
                                 unknown_5, pos = read_unknown_tags(data, pos, tags_5)
-                            user_endpoint = Endpoint(host.decode(), port, unknown_5)
                             active_partitions_size = data[pos]
                             pos += 1
                             active_partitions: list[TopicPartition]
@@ -482,7 +481,8 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                                 pos -= 1
                             pos += 1
                             partitions_by_user_endpoint.append(EndpointToPartitions(
-                                user_endpoint, active_partitions, standby_partitions, unknown_8,
+                                Endpoint(host.decode(), port, unknown_5), active_partitions,
+                                standby_partitions, unknown_8,
                             ))
                 tags_9 = data[pos]
                 unknown_9: UnknownTags = ()
@@ -683,7 +683,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             unknown_14: UnknownTags = ()
                             if tags_14:
                                 unknown_14, pos = read_unknown_tags(data, pos, tags_14)
-                            user_endpoint_2 = Endpoint(host_2.decode(), port_2, unknown_14)
                             active_partitions_size_2 = data[pos]
                             pos += 1
                             active_partitions_2: list[TopicPartition]
@@ -767,7 +766,8 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                                 pos -= 1
                             pos += 1
                             partitions_by_user_endpoint_2.append(EndpointToPartitions(
-                                user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17,
+                                Endpoint(host_2.decode(), port_2, unknown_14), active_partitions_2,
+                                standby_partitions_2, unknown_17,
                             ))
                 tags_18 = data[pos]
                 unknown_18: UnknownTags = ()
@@ -786,15 +786,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupHeartbeatResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupHeartbeatResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -834,14 +834,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 for item in status:
                     status_detail_raw = item.status_detail.encode()
                     status_detail_size = len(status_detail_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         _write_bB(item.status_code, status_detail_size)
                         if status_detail_size < 128
                         else _write_b(item.status_code) + string_size(status_detail_size),
-                        status_detail_raw, SIZES[tags], section,
+                        status_detail_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 if self.active_tasks is not None:
                     active_tasks = self.active_tasks
@@ -858,9 +856,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     subtopology_id_size = len(subtopology_id_raw) + 1
                     partitions = item_2.partitions
                     partitions_size = len(partitions) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size]
                         if subtopology_id_size < 128
@@ -869,7 +864,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags_2], section_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.standby_tasks is not None:
                     standby_tasks = self.standby_tasks
@@ -886,9 +883,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_2]
                         if subtopology_id_size_2 < 128
@@ -897,7 +891,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_3], section_3,
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.warmup_tasks is not None:
                     warmup_tasks = self.warmup_tasks
@@ -914,9 +910,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
                     partitions_3 = item_4.partitions
                     partitions_size_3 = len(partitions_3) + 1
-                    tags_4, section_4 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_3]
                         if subtopology_id_size_3 < 128
@@ -925,7 +918,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
                         if partitions_size_3 < SHORT
                         else write_long_array(partitions_3, "i"),
-                        SIZES[tags_4], section_4,
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.partitions_by_user_endpoint is not None:
                     partitions_by_user_endpoint = self.partitions_by_user_endpoint
@@ -946,14 +941,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     user_endpoint = item_5.user_endpoint
                     host_raw = user_endpoint.host.encode()
                     host_size = len(host_raw) + 1
-                    tags_5, section_5 = 0, b""
-                    if user_endpoint.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), user_endpoint.unknown_tagged_fields)
                     active_partitions = item_5.active_partitions
                     active_partitions_size = len(active_partitions) + 1
                     out += (
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
-                        _write_HB(user_endpoint.port, tags_5), section_5,
+                        _write_H(user_endpoint.port),
+                        write_tags((), user_endpoint.unknown_tagged_fields)
+                        if user_endpoint.unknown_tagged_fields
+                        else b"\0",
                         SIZES[active_partitions_size]
                         if active_partitions_size < 128
                         else uvarint(active_partitions_size),
@@ -963,15 +958,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         topic_size = len(topic_raw) + 1
                         partitions_4 = item_6.partitions
                         partitions_size_4 = len(partitions_4) + 1
-                        tags_6, section_6 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
                         out += (
                             SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
                             _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
                             if partitions_size_4 < SHORT
                             else write_long_array(partitions_4, "i"),
-                            SIZES[tags_6], section_6,
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0",
                         )
                     standby_partitions = item_5.standby_partitions
                     standby_partitions_size = len(standby_partitions) + 1
@@ -985,25 +979,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         topic_size_2 = len(topic_raw_2) + 1
                         partitions_5 = item_7.partitions
                         partitions_size_5 = len(partitions_5) + 1
-                        tags_7, section_7 = 0, b""
-                        if item_7.unknown_tagged_fields:
-                            tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
                         out += (
                             SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2),
                             topic_raw_2,
                             _write_array_i[partitions_size_5](partitions_size_5, *partitions_5)
                             if partitions_size_5 < SHORT
                             else write_long_array(partitions_5, "i"),
-                            SIZES[tags_7], section_7,
+                            write_tags((), item_7.unknown_tagged_fields)
+                            if item_7.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_8, section_8 = 0, b""
-                    if item_5.unknown_tagged_fields:
-                        tags_8, section_8 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (SIZES[tags_8], section_8)
-                tags_9, section_9 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_9, section_9 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_9], section_9)
+                    out.append(
+                        write_tags((), item_5.unknown_tagged_fields)
+                        if item_5.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 if self.topology_description_required:
@@ -1042,14 +1037,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 for item_8 in status_2:
                     status_detail_raw_2 = item_8.status_detail.encode()
                     status_detail_size_2 = len(status_detail_raw_2) + 1
-                    tags_10, section_10 = 0, b""
-                    if item_8.unknown_tagged_fields:
-                        tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
                     out += (
                         _write_bB(item_8.status_code, status_detail_size_2)
                         if status_detail_size_2 < 128
                         else _write_b(item_8.status_code) + string_size(status_detail_size_2),
-                        status_detail_raw_2, SIZES[tags_10], section_10,
+                        status_detail_raw_2,
+                        write_tags((), item_8.unknown_tagged_fields)
+                        if item_8.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.active_tasks is not None:
                     active_tasks_2 = self.active_tasks
@@ -1066,9 +1061,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
                     partitions_6 = item_9.partitions
                     partitions_size_6 = len(partitions_6) + 1
-                    tags_11, section_11 = 0, b""
-                    if item_9.unknown_tagged_fields:
-                        tags_11, section_11 = write_tags((), item_9.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_4]
                         if subtopology_id_size_4 < 128
@@ -1077,7 +1069,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         _write_array_i[partitions_size_6](partitions_size_6, *partitions_6)
                         if partitions_size_6 < SHORT
                         else write_long_array(partitions_6, "i"),
-                        SIZES[tags_11], section_11,
+                        write_tags((), item_9.unknown_tagged_fields)
+                        if item_9.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.standby_tasks is not None:
                     standby_tasks_2 = self.standby_tasks
@@ -1094,9 +1088,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
                     partitions_7 = item_10.partitions
                     partitions_size_7 = len(partitions_7) + 1
-                    tags_12, section_12 = 0, b""
-                    if item_10.unknown_tagged_fields:
-                        tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_5]
                         if subtopology_id_size_5 < 128
@@ -1105,7 +1096,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         _write_array_i[partitions_size_7](partitions_size_7, *partitions_7)
                         if partitions_size_7 < SHORT
                         else write_long_array(partitions_7, "i"),
-                        SIZES[tags_12], section_12,
+                        write_tags((), item_10.unknown_tagged_fields)
+                        if item_10.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.warmup_tasks is not None:
                     warmup_tasks_2 = self.warmup_tasks
@@ -1122,9 +1115,6 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
                     partitions_8 = item_11.partitions
                     partitions_size_8 = len(partitions_8) + 1
-                    tags_13, section_13 = 0, b""
-                    if item_11.unknown_tagged_fields:
-                        tags_13, section_13 = write_tags((), item_11.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_6]
                         if subtopology_id_size_6 < 128
@@ -1133,7 +1123,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         _write_array_i[partitions_size_8](partitions_size_8, *partitions_8)
                         if partitions_size_8 < SHORT
                         else write_long_array(partitions_8, "i"),
-                        SIZES[tags_13], section_13,
+                        write_tags((), item_11.unknown_tagged_fields)
+                        if item_11.unknown_tagged_fields
+                        else b"\0",
                     )
                 if self.partitions_by_user_endpoint is not None:
                     partitions_by_user_endpoint_2 = self.partitions_by_user_endpoint
@@ -1149,14 +1141,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     user_endpoint_2 = item_12.user_endpoint
                     host_raw_2 = user_endpoint_2.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    tags_14, section_14 = 0, b""
-                    if user_endpoint_2.unknown_tagged_fields:
-                        tags_14, section_14 = write_tags((), user_endpoint_2.unknown_tagged_fields)
                     active_partitions_2 = item_12.active_partitions
                     active_partitions_size_2 = len(active_partitions_2) + 1
                     out += (
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
-                        _write_HB(user_endpoint_2.port, tags_14), section_14,
+                        _write_H(user_endpoint_2.port),
+                        write_tags((), user_endpoint_2.unknown_tagged_fields)
+                        if user_endpoint_2.unknown_tagged_fields
+                        else b"\0",
                         SIZES[active_partitions_size_2]
                         if active_partitions_size_2 < 128
                         else uvarint(active_partitions_size_2),
@@ -1166,16 +1158,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         topic_size_3 = len(topic_raw_3) + 1
                         partitions_9 = item_13.partitions
                         partitions_size_9 = len(partitions_9) + 1
-                        tags_15, section_15 = 0, b""
-                        if item_13.unknown_tagged_fields:
-                            tags_15, section_15 = write_tags((), item_13.unknown_tagged_fields)
                         out += (
                             SIZES[topic_size_3] if topic_size_3 < 128 else string_size(topic_size_3),
                             topic_raw_3,
                             _write_array_i[partitions_size_9](partitions_size_9, *partitions_9)
                             if partitions_size_9 < SHORT
                             else write_long_array(partitions_9, "i"),
-                            SIZES[tags_15], section_15,
+                            write_tags((), item_13.unknown_tagged_fields)
+                            if item_13.unknown_tagged_fields
+                            else b"\0",
                         )
                     standby_partitions_2 = item_12.standby_partitions
                     standby_partitions_size_2 = len(standby_partitions_2) + 1
@@ -1189,25 +1180,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         topic_size_4 = len(topic_raw_4) + 1
                         partitions_10 = item_14.partitions
                         partitions_size_10 = len(partitions_10) + 1
-                        tags_16, section_16 = 0, b""
-                        if item_14.unknown_tagged_fields:
-                            tags_16, section_16 = write_tags((), item_14.unknown_tagged_fields)
                         out += (
                             SIZES[topic_size_4] if topic_size_4 < 128 else string_size(topic_size_4),
                             topic_raw_4,
                             _write_array_i[partitions_size_10](partitions_size_10, *partitions_10)
                             if partitions_size_10 < SHORT
                             else write_long_array(partitions_10, "i"),
-                            SIZES[tags_16], section_16,
+                            write_tags((), item_14.unknown_tagged_fields)
+                            if item_14.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_17, section_17 = 0, b""
-                    if item_12.unknown_tagged_fields:
-                        tags_17, section_17 = write_tags((), item_12.unknown_tagged_fields)
-                    out += (SIZES[tags_17], section_17)
-                tags_18, section_18 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_18, section_18 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_18], section_18)
+                    out.append(
+                        write_tags((), item_12.unknown_tagged_fields)
+                        if item_12.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

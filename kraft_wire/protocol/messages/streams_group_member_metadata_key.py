@@ -34,8 +34,8 @@ class StreamsGroupMemberMetadataKey(Message, gc=False):
     member_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> StreamsGroupMemberMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> StreamsGroupMemberMetadataKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -56,10 +56,10 @@ class StreamsGroupMemberMetadataKey(Message, gc=False):
                     return StreamsGroupMemberMetadataKey(group_id, member_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(StreamsGroupMemberMetadataKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataKey, int]:
         start = pos
         try:
             if version == 0:
@@ -81,7 +81,7 @@ class StreamsGroupMemberMetadataKey(Message, gc=False):
                     return StreamsGroupMemberMetadataKey(group_id, member_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(StreamsGroupMemberMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -18,7 +18,7 @@ from kraft_wire.protocol.varint import uvarint
 
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
-_write_HB = struct.Struct(">HB").pack
+_write_H = struct.Struct(">H").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _read_string_B = string_readers("B")
@@ -103,9 +103,9 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
     """[]KeyValue, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupMemberMetadataValue:
         start = pos
         try:
@@ -194,15 +194,15 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupMemberMetadataValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupMemberMetadataValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -245,12 +245,12 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                 else:
                     host_raw = user_endpoint.host.encode()
                     host_size = len(host_raw) + 1
-                    tags, section = 0, b""
-                    if user_endpoint.unknown_tagged_fields:
-                        tags, section = write_tags((), user_endpoint.unknown_tagged_fields)
                     out += (
                         _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
-                        host_raw, _write_HB(user_endpoint.port, tags), section,
+                        host_raw, _write_H(user_endpoint.port),
+                        write_tags((), user_endpoint.unknown_tagged_fields)
+                        if user_endpoint.unknown_tagged_fields
+                        else b"\0",
                     )
                 client_tags = self.client_tags
                 client_tags_size = len(client_tags) + 1
@@ -260,18 +260,16 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     key_size = len(key_raw) + 1
                     value_raw = item.value.encode()
                     value_size = len(value_raw) + 1
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                         SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                        SIZES[tags_2], section_2,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

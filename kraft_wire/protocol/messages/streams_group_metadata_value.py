@@ -19,7 +19,7 @@ from kraft_wire.protocol.varint import uvarint
 _read_i = struct.Struct(">i").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_i = struct.Struct(">i").pack
-_write_iqB = struct.Struct(">iqB").pack
+_write_iq = struct.Struct(">iq").pack
 _read_string_B = string_readers("B")
 
 
@@ -83,9 +83,9 @@ class StreamsGroupMetadataValue(Message, gc=False):
     """int32, version 0, tag 3."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupMetadataValue:
         start = pos
         try:
@@ -167,21 +167,21 @@ class StreamsGroupMetadataValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupMetadataValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupMetadataValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
             if version == 0:
-                tags, section = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.validated_topology_epoch != -1
@@ -210,21 +210,20 @@ class StreamsGroupMetadataValue(Message, gc=False):
                             key_size = len(key_raw) + 1
                             value_raw = item.value.encode()
                             value_size = len(value_raw) + 1
-                            tags_2, section_2 = 0, b""
-                            if item.unknown_tagged_fields:
-                                tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                             last_assignment_configs_payload += (
                                 SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                                 SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                                SIZES[tags_2], section_2,
+                                write_tags((), item.unknown_tagged_fields)
+                                if item.unknown_tagged_fields
+                                else b"\0",
                             )
                         known.append((1, b"".join(last_assignment_configs_payload)))
                     if self.stored_description_topology_epoch != -1:
                         known.append((2, _write_i(self.stored_description_topology_epoch)))
                     if self.failed_description_topology_epoch != -1:
                         known.append((3, _write_i(self.failed_description_topology_epoch)))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_iqB(self.epoch, self.metadata_hash, tags), section)
+                    section = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_iq(self.epoch, self.metadata_hash), section)
                 return
         except ENCODE_FAULTS:
             pass

@@ -59,9 +59,9 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
     """[]TaskIds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupTargetAssignmentMemberValue:
         start = pos
         try:
@@ -181,17 +181,17 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupTargetAssignmentMemberValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupTargetAssignmentMemberValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -209,9 +209,6 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     subtopology_id_size = len(subtopology_id_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size]
                         if subtopology_id_size < 128
@@ -220,7 +217,7 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
                 standby_tasks = self.standby_tasks
                 standby_tasks_size = len(standby_tasks) + 1
@@ -234,9 +231,6 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_2]
                         if subtopology_id_size_2 < 128
@@ -245,7 +239,9 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
-                        SIZES[tags_2], section_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
                 warmup_tasks = self.warmup_tasks
                 warmup_tasks_size = len(warmup_tasks) + 1
@@ -259,9 +255,6 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
                     partitions_3 = item_3.partitions
                     partitions_size_3 = len(partitions_3) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[subtopology_id_size_3]
                         if subtopology_id_size_3 < 128
@@ -270,12 +263,15 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                         _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
                         if partitions_size_3 < SHORT
                         else write_long_array(partitions_3, "i"),
-                        SIZES[tags_3], section_3,
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -31,8 +31,8 @@ class StreamsGroupTargetAssignmentMetadataKey(Message, gc=False):
     group_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> StreamsGroupTargetAssignmentMetadataKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> StreamsGroupTargetAssignmentMetadataKey:
         try:
             if version == 0:
                 group_id_size, = _read_h(data, 0)
@@ -46,11 +46,11 @@ class StreamsGroupTargetAssignmentMetadataKey(Message, gc=False):
                     return StreamsGroupTargetAssignmentMetadataKey(group_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(StreamsGroupTargetAssignmentMetadataKey, data, version, 0)[0]
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[StreamsGroupTargetAssignmentMetadataKey, int]:
         start = pos
         try:
@@ -66,7 +66,7 @@ class StreamsGroupTargetAssignmentMetadataKey(Message, gc=False):
                     return StreamsGroupTargetAssignmentMetadataKey(group_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(StreamsGroupTargetAssignmentMetadataKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -140,9 +140,9 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
     """TopologyDescription, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupTopologyDescriptionUpdateRequest:
         start = pos
         try:
@@ -290,11 +290,6 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         if tags_3:
                             unknown_3, pos = read_unknown_tags(data, pos + 1, tags_3)
                             pos -= 1
-                        source = TopologyDescriptionNode(
-                            name_2.decode(), node_type_2, source_topics_2,
-                            sink_topic_2.decode() if sink_topic_size_2 else None, stores_2, successors_2,
-                            unknown_3,
-                        )
                         name_size_3 = data[pos + 1]
                         if name_size_3 < 128:
                             name_3, node_type_3, source_topics_size_3 = _read_string_bB[name_size_3](
@@ -337,48 +332,57 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         if tags_4:
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags_4)
                             pos -= 1
-                        processor = TopologyDescriptionNode(
-                            name_3.decode(), node_type_3, source_topics_3,
-                            sink_topic_3.decode() if sink_topic_size_3 else None, stores_3, successors_3,
-                            unknown_4,
-                        )
                         tags_5 = data[pos + 1]
                         unknown_5: UnknownTags = ()
                         if tags_5:
                             unknown_5, pos = read_unknown_tags(data, pos + 2, tags_5)
                             pos -= 2
                         pos += 2
-                        global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_5))
+                        global_stores.append(TopologyDescriptionGlobalStore(
+                            TopologyDescriptionNode(
+                                name_2.decode(), node_type_2, source_topics_2,
+                                sink_topic_2.decode() if sink_topic_size_2 else None, stores_2, successors_2,
+                                unknown_3,
+                            ),
+                            TopologyDescriptionNode(
+                                name_3.decode(), node_type_3, source_topics_3,
+                                sink_topic_3.decode() if sink_topic_size_3 else None, stores_3, successors_3,
+                                unknown_4,
+                            ),
+                            unknown_5,
+                        ))
                 tags_6 = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags_6:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
                     pos -= 1
-                topology_description = TopologyDescription(subtopologies, global_stores, unknown_6)
                 tags_7 = data[pos + 1]
                 unknown_7: UnknownTags = ()
                 if tags_7:
                     unknown_7, pos = read_unknown_tags(data, pos + 2, tags_7)
                     pos -= 2
                 message = StreamsGroupTopologyDescriptionUpdateRequest(
-                    group_id.decode(), member_id.decode(), topology_epoch, topology_description, unknown_7,
+                    group_id.decode(), member_id.decode(), topology_epoch,
+                    TopologyDescription(subtopologies, global_stores, unknown_6), unknown_7,
                 )
                 if ends is not None:
                     ends.append(pos + 2)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(
+            StreamsGroupTopologyDescriptionUpdateRequest, data, version, start,
+        )
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[StreamsGroupTopologyDescriptionUpdateRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupTopologyDescriptionUpdateRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -418,20 +422,21 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                             sink_topic_size = len(sink_topic_raw) + 1
                         else:
                             sink_topic_raw, sink_topic_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             _write_b(item_2.node_type), write_compact_strings(item_2.source_topics),
                             SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size),
                             sink_topic_raw, write_compact_strings(item_2.stores),
-                            write_compact_strings(item_2.successors), SIZES[tags], section,
+                            write_compact_strings(item_2.successors),
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
                 global_stores = topology_description.global_stores
                 global_stores_size = len(global_stores) + 1
                 out.append(
@@ -448,9 +453,6 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         sink_topic_size_2 = len(sink_topic_raw_2) + 1
                     else:
                         sink_topic_raw_2, sink_topic_size_2 = b"", 0
-                    tags_3, section_3 = 0, b""
-                    if source.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), source.unknown_tagged_fields)
                     processor = item_3.processor
                     name_raw_3 = processor.name.encode()
                     name_size_3 = len(name_raw_3) + 1
@@ -459,12 +461,6 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         sink_topic_size_3 = len(sink_topic_raw_3) + 1
                     else:
                         sink_topic_raw_3, sink_topic_size_3 = b"", 0
-                    tags_4, section_4 = 0, b""
-                    if processor.unknown_tagged_fields:
-                        tags_4, section_4 = write_tags((), processor.unknown_tagged_fields)
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         _write_b(source.node_type), write_compact_strings(source.source_topics),
@@ -472,23 +468,30 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         if sink_topic_size_2 < 128
                         else string_size(sink_topic_size_2),
                         sink_topic_raw_2, write_compact_strings(source.stores),
-                        write_compact_strings(source.successors), SIZES[tags_3], section_3,
+                        write_compact_strings(source.successors),
+                        write_tags((), source.unknown_tagged_fields)
+                        if source.unknown_tagged_fields
+                        else b"\0",
                         SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
                         _write_b(processor.node_type), write_compact_strings(processor.source_topics),
                         SIZES[sink_topic_size_3]
                         if sink_topic_size_3 < 128
                         else string_size(sink_topic_size_3),
                         sink_topic_raw_3, write_compact_strings(processor.stores),
-                        write_compact_strings(processor.successors), SIZES[tags_4], section_4, SIZES[tags_5],
-                        section_5,
+                        write_compact_strings(processor.successors),
+                        write_tags((), processor.unknown_tagged_fields)
+                        if processor.unknown_tagged_fields
+                        else b"\0",
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_6, section_6 = 0, b""
-                if topology_description.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), topology_description.unknown_tagged_fields)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6, SIZES[tags_7], section_7)
+                out += (
+                    write_tags((), topology_description.unknown_tagged_fields)
+                    if topology_description.unknown_tagged_fields
+                    else b"\0",
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
         except ENCODE_FAULTS:
             pass

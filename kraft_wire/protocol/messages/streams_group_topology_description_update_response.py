@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -42,8 +42,8 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
     """string, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> StreamsGroupTopologyDescriptionUpdateResponse:
         try:
             if version == 0:
                 throttle_time_ms, error_code, error_message_size = _read_ihB(data, 0)
@@ -61,11 +61,11 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(StreamsGroupTopologyDescriptionUpdateResponse, data, version, 0)[0]
 
-    @classmethod
+    @staticmethod
     def decode_from(
-        cls, data: bytes, version: int, pos: int,
+        data: bytes, version: int, pos: int,
     ) -> tuple[StreamsGroupTopologyDescriptionUpdateResponse, int]:
         start = pos
         try:
@@ -85,7 +85,7 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
                 ), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(StreamsGroupTopologyDescriptionUpdateResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -96,14 +96,12 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 else:
                     error_message_raw, error_message_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
                     if error_message_size < 128
                     else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
-                    error_message_raw, SIZES[tags], section,
+                    error_message_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

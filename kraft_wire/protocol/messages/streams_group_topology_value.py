@@ -160,9 +160,9 @@ class StreamsGroupTopologyValue(Message, gc=False):
     """[]Subtopology, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> StreamsGroupTopologyValue:
         start = pos
         try:
@@ -406,15 +406,15 @@ class StreamsGroupTopologyValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(StreamsGroupTopologyValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return StreamsGroupTopologyValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -460,18 +460,18 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             key_size = len(key_raw) + 1
                             value_raw = item_3.value.encode()
                             value_size = len(value_raw) + 1
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
                                 SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                                 SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                                SIZES[tags], section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
                     repartition_source_topics = item.repartition_source_topics
                     repartition_source_topics_size = len(repartition_source_topics) + 1
                     out += (
@@ -498,18 +498,19 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             key_size_2 = len(key_raw_2) + 1
                             value_raw_2 = item_5.value.encode()
                             value_size_2 = len(value_raw_2) + 1
-                            tags_3, section_3 = 0, b""
-                            if item_5.unknown_tagged_fields:
-                                tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
                             out += (
                                 SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2,
                                 SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
-                                value_raw_2, SIZES[tags_3], section_3,
+                                value_raw_2,
+                                write_tags((), item_5.unknown_tagged_fields)
+                                if item_5.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0"
+                        )
                     copartition_groups = item.copartition_groups
                     copartition_groups_size = len(copartition_groups) + 1
                     out.append(
@@ -524,9 +525,6 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         source_topic_regex_size = len(source_topic_regex) + 1
                         repartition_source_topics_2 = item_6.repartition_source_topics
                         repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
-                        tags_5, section_5 = 0, b""
-                        if item_6.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                         out += (
                             _write_array_h[source_topics_size](source_topics_size, *source_topics)
                             if source_topics_size < SHORT
@@ -541,16 +539,20 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             )
                             if repartition_source_topics_size_2 < SHORT
                             else write_long_array(repartition_source_topics_2, "h"),
-                            SIZES[tags_5], section_5,
+                            write_tags((), item_6.unknown_tagged_fields)
+                            if item_6.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_6, section_6 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -89,10 +89,8 @@ class SyncGroupRequest(Message, gc=False):
     """[]SyncGroupRequestAssignment, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> SyncGroupRequest:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> SyncGroupRequest:
         start = pos
         try:
             if version == 5:
@@ -319,15 +317,15 @@ class SyncGroupRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(SyncGroupRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SyncGroupRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return SyncGroupRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -379,19 +377,18 @@ class SyncGroupRequest(Message, gc=False):
                     member_id_size_2 = len(member_id_raw_2) + 1
                     assignment_raw = item.assignment
                     assignment_size = len(assignment_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
                         member_id_raw_2,
                         SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
-                        assignment_raw, SIZES[tags], section,
+                        assignment_raw,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_2], section_2)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 4:
                 group_id_raw_2 = self.group_id.encode()
@@ -423,19 +420,20 @@ class SyncGroupRequest(Message, gc=False):
                     member_id_size_4 = len(member_id_raw_4) + 1
                     assignment_raw_2 = item_2.assignment
                     assignment_size_2 = len(assignment_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4),
                         member_id_raw_4,
                         SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2),
-                        assignment_raw_2, SIZES[tags_3], section_3,
+                        assignment_raw_2,
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 3:
                 if version < 3 and (self.group_instance_id is not None):

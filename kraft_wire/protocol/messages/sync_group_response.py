@@ -61,8 +61,8 @@ class SyncGroupResponse(Message, gc=False):
     """bytes, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> SyncGroupResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> SyncGroupResponse:
         try:
             if version == 5:
                 throttle_time_ms, error_code, protocol_type_size = _read_ihB(data, 0)
@@ -147,10 +147,10 @@ class SyncGroupResponse(Message, gc=False):
                     return SyncGroupResponse(throttle_time_ms_3, error_code_3, None, None, assignment_3)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(SyncGroupResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[SyncGroupResponse, int]:
         start = pos
         try:
             if version == 5:
@@ -239,7 +239,7 @@ class SyncGroupResponse(Message, gc=False):
                     return SyncGroupResponse(throttle_time_ms_3, error_code_3, None, None, assignment_3), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(SyncGroupResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -257,9 +257,6 @@ class SyncGroupResponse(Message, gc=False):
                     protocol_name_raw, protocol_name_size = b"", 0
                 assignment_raw = self.assignment
                 assignment_size = len(assignment_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     _write_ihB(self.throttle_time_ms, self.error_code, protocol_type_size)
                     if protocol_type_size < 128
@@ -270,19 +267,17 @@ class SyncGroupResponse(Message, gc=False):
                     else string_size(protocol_name_size),
                     protocol_name_raw,
                     SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
-                    assignment_raw, SIZES[tags], section,
+                    assignment_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if version == 4:
                 assignment_raw_2 = self.assignment
                 assignment_size_2 = len(assignment_raw_2) + 1
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_ihB(self.throttle_time_ms, self.error_code, assignment_size_2)
-                    if assignment_size_2 < 128
-                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(assignment_size_2),
-                    assignment_raw_2, SIZES[tags_2], section_2,
+                    _write_ih(self.throttle_time_ms, self.error_code),
+                    SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2),
+                    assignment_raw_2,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
             if 0 <= version <= 3:
                 assignment_raw_3 = self.assignment

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
-_write_16sB = struct.Struct(">16sB").pack
+_write_16s = struct.Struct(">16s").pack
 _read_string_16sB = string_readers("16sB")
 
 
@@ -38,8 +38,8 @@ class TopicRecord(Message, gc=False):
     """uuid, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> TopicRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> TopicRecord:
         try:
             if version == 0:
                 name_size = data[0]
@@ -54,10 +54,10 @@ class TopicRecord(Message, gc=False):
                 return TopicRecord(name.decode(), UUIDS[topic_id], unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(TopicRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TopicRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[TopicRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -73,7 +73,7 @@ class TopicRecord(Message, gc=False):
                 return TopicRecord(name.decode(), UUIDS[topic_id], unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(TopicRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -81,12 +81,10 @@ class TopicRecord(Message, gc=False):
             if version == 0:
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_16sB(self.topic_id, tags), section,
+                    _write_16s(self.topic_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

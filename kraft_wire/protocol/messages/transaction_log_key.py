@@ -31,8 +31,8 @@ class TransactionLogKey(Message, gc=False):
     transactional_id: str = ''
     """string, version 0."""
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> TransactionLogKey:
+    @staticmethod
+    def decode(data: bytes, version: int) -> TransactionLogKey:
         try:
             if version == 0:
                 transactional_id_size, = _read_h(data, 0)
@@ -46,10 +46,10 @@ class TransactionLogKey(Message, gc=False):
                     return TransactionLogKey(transactional_id)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(TransactionLogKey, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TransactionLogKey, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[TransactionLogKey, int]:
         start = pos
         try:
             if version == 0:
@@ -64,7 +64,7 @@ class TransactionLogKey(Message, gc=False):
                     return TransactionLogKey(transactional_id), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(TransactionLogKey, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]

@@ -32,7 +32,6 @@ _write_qhib = struct.Struct(">qhib").pack
 _write_qhibB = struct.Struct(">qhibB").pack
 _write_qhibi = struct.Struct(">qhibi").pack
 _write_qq = struct.Struct(">qq").pack
-_write_qqB = struct.Struct(">qqB").pack
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
@@ -118,10 +117,8 @@ class TransactionLogValue(Message, gc=False):
     """int16, version 1, tag 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
-    ) -> TransactionLogValue:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> TransactionLogValue:
         start = pos
         try:
             if version == 1:
@@ -251,15 +248,15 @@ class TransactionLogValue(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(TransactionLogValue, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TransactionLogValue, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[TransactionLogValue, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return TransactionLogValue.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -286,17 +283,14 @@ class TransactionLogValue(Message, gc=False):
                     topic_size = len(topic_raw) + 1
                     partition_ids = item.partition_ids
                     partition_ids_size = len(partition_ids) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
                         _write_array_i[partition_ids_size](partition_ids_size, *partition_ids)
                         if partition_ids_size < SHORT
                         else write_long_array(partition_ids, "i"),
-                        SIZES[tags], section,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
+                section = b"\0"
                 if (
                     self.unknown_tagged_fields
                     or self.previous_producer_id != -1
@@ -313,13 +307,10 @@ class TransactionLogValue(Message, gc=False):
                         known.append((2, _write_h(self.client_transaction_version)))
                     if self.next_producer_epoch != -1:
                         known.append((3, _write_h(self.next_producer_epoch)))
-                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields)
                 out += (
-                    _write_qqB(
-                        self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms,
-                        tags_2,
-                    ),
-                    section_2,
+                    _write_qq(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms),
+                    section,
                 )
                 return
             if version == 0:

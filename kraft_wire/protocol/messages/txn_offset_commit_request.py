@@ -126,9 +126,9 @@ class TxnOffsetCommitRequest(Message, gc=False):
     """[]TxnOffsetCommitRequestTopic, versions 0 to 6."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> TxnOffsetCommitRequest:
         start = pos
         try:
@@ -385,15 +385,15 @@ class TxnOffsetCommitRequest(Message, gc=False):
                     return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(TxnOffsetCommitRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return TxnOffsetCommitRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -446,9 +446,6 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             committed_metadata_size = len(committed_metadata_raw) + 1
                         else:
                             committed_metadata_raw, committed_metadata_size = b"", 0
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             _write_iqiB(
                                 item_2.partition_index, item_2.committed_offset,
@@ -459,16 +456,21 @@ class TxnOffsetCommitRequest(Message, gc=False):
                                 item_2.partition_index, item_2.committed_offset,
                                 item_2.committed_leader_epoch,
                             ) + string_size(committed_metadata_size),
-                            committed_metadata_raw, SIZES[tags], section,
+                            committed_metadata_raw,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 3 <= version <= 5:
                 transactional_id_raw_2 = self.transactional_id.encode()
@@ -521,9 +523,6 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             committed_metadata_size_2 = len(committed_metadata_raw_2) + 1
                         else:
                             committed_metadata_raw_2, committed_metadata_size_2 = b"", 0
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             _write_iqiB(
                                 item_4.partition_index, item_4.committed_offset,
@@ -534,16 +533,21 @@ class TxnOffsetCommitRequest(Message, gc=False):
                                 item_4.partition_index, item_4.committed_offset,
                                 item_4.committed_leader_epoch,
                             ) + string_size(committed_metadata_size_2),
-                            committed_metadata_raw_2, SIZES[tags_4], section_4,
+                            committed_metadata_raw_2,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[tags_5], section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out.append(
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if 0 <= version <= 2:
                 if self.generation_id_or_member_epoch != -1:

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_iB = struct.Struct(">iB").unpack_from
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 
 
 class UnregisterControllerRecord(Message, gc=False):
@@ -34,8 +34,8 @@ class UnregisterControllerRecord(Message, gc=False):
     """int32, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> UnregisterControllerRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> UnregisterControllerRecord:
         try:
             if version == 0:
                 controller_id, tags = _read_iB(data, 0)
@@ -45,10 +45,10 @@ class UnregisterControllerRecord(Message, gc=False):
                 return UnregisterControllerRecord(controller_id, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(UnregisterControllerRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UnregisterControllerRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UnregisterControllerRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -60,16 +60,16 @@ class UnregisterControllerRecord(Message, gc=False):
                 return UnregisterControllerRecord(controller_id, unknown), pos + 5
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(UnregisterControllerRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_iB(self.controller_id, tags), section))
+                return b"".join((
+                    _write_i(self.controller_id),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

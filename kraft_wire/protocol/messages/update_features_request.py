@@ -16,9 +16,9 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_tB = struct.Struct(">?B").pack
-_write_htB = struct.Struct(">h?B").pack
-_write_hbB = struct.Struct(">hbB").pack
+_write_t = struct.Struct(">?").pack
+_write_ht = struct.Struct(">h?").pack
+_write_hb = struct.Struct(">hb").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_string_htB = string_readers("h?B")
@@ -73,9 +73,9 @@ class UpdateFeaturesRequest(Message, gc=False):
     """bool, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> UpdateFeaturesRequest:
         start = pos
         try:
@@ -151,15 +151,15 @@ class UpdateFeaturesRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(UpdateFeaturesRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return UpdateFeaturesRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -177,17 +177,15 @@ class UpdateFeaturesRequest(Message, gc=False):
                         refuse()
                     feature_raw = item.feature.encode()
                     feature_size = len(feature_raw) + 1
-                    tags, section = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw,
-                        _write_hbB(item.max_version_level, item.upgrade_type, tags), section,
+                        _write_hb(item.max_version_level, item.upgrade_type),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tB(self.validate_only, tags_2), section_2)
+                out += (
+                    _write_t(self.validate_only),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                )
                 return
             if version == 0:
                 if self.validate_only:
@@ -204,18 +202,18 @@ class UpdateFeaturesRequest(Message, gc=False):
                         refuse()
                     feature_raw_2 = item_2.feature.encode()
                     feature_size_2 = len(feature_raw_2) + 1
-                    tags_3, section_3 = 0, b""
-                    if item_2.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
                     out += (
                         SIZES[feature_size_2] if feature_size_2 < 128 else string_size(feature_size_2),
-                        feature_raw_2, _write_htB(item_2.max_version_level, item_2.allow_downgrade, tags_3),
-                        section_3,
+                        feature_raw_2, _write_ht(item_2.max_version_level, item_2.allow_downgrade),
+                        write_tags((), item_2.unknown_tagged_fields)
+                        if item_2.unknown_tagged_fields
+                        else b"\0",
                     )
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

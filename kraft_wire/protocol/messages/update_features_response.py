@@ -73,9 +73,9 @@ class UpdateFeaturesResponse(Message, gc=False):
     """[]UpdatableFeatureResult, versions 0 to 1, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> UpdateFeaturesResponse:
         start = pos
         try:
@@ -150,15 +150,15 @@ class UpdateFeaturesResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(UpdateFeaturesResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return UpdateFeaturesResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -169,14 +169,12 @@ class UpdateFeaturesResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 else:
                     error_message_raw, error_message_size = b"", 0
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 out += (
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
                     if error_message_size < 128
                     else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
-                    error_message_raw, SIZES[tags], section,
+                    error_message_raw,
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 )
                 return
             if 0 <= version <= 1:
@@ -203,20 +201,19 @@ class UpdateFeaturesResponse(Message, gc=False):
                         error_message_size_3 = len(error_message_raw_3) + 1
                     else:
                         error_message_raw_3, error_message_size_3 = b"", 0
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                     out += (
                         SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw,
                         _write_hB(item.error_code, error_message_size_3)
                         if error_message_size_3 < 128
                         else _write_h(item.error_code) + string_size(error_message_size_3),
-                        error_message_raw_3, SIZES[tags_2], section_2,
+                        error_message_raw_3,
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
                     )
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -19,8 +19,8 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
-_write_iB = struct.Struct(">iB").pack
-_write_ihB = struct.Struct(">ihB").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _read_string_iB = string_readers("iB")
@@ -74,8 +74,8 @@ class UpdateRaftVoterResponse(Message, gc=False):
     """CurrentLeader, version 0, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> UpdateRaftVoterResponse:
+    @staticmethod
+    def decode(data: bytes, version: int) -> UpdateRaftVoterResponse:
         try:
             if version == 0:
                 throttle_time_ms, error_code, tags = _read_ihB(data, 0)
@@ -107,10 +107,10 @@ class UpdateRaftVoterResponse(Message, gc=False):
                 return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(UpdateRaftVoterResponse, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateRaftVoterResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UpdateRaftVoterResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -143,22 +143,19 @@ class UpdateRaftVoterResponse(Message, gc=False):
                 return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown), pos
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(UpdateRaftVoterResponse, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
+                section = b"\0"
                 if self.unknown_tagged_fields or self.current_leader != _DEFAULT_CurrentLeader:
                     known: list[tuple[int, bytes]] = []
                     if self.current_leader != _DEFAULT_CurrentLeader:
                         current_leader = self.current_leader
                         host_raw = current_leader.host.encode()
                         host_size = len(host_raw) + 1
-                        tags_2, section_2 = 0, b""
-                        if current_leader.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), current_leader.unknown_tagged_fields)
                         known.append((
                             0,
                             b"".join((
@@ -167,11 +164,14 @@ class UpdateRaftVoterResponse(Message, gc=False):
                                 else _write_ii(
                                     current_leader.leader_id, current_leader.leader_epoch,
                                 ) + string_size(host_size),
-                                host_raw, _write_iB(current_leader.port, tags_2), section_2,
+                                host_raw, _write_i(current_leader.port),
+                                write_tags((), current_leader.unknown_tagged_fields)
+                                if current_leader.unknown_tagged_fields
+                                else b"\0",
                             )),
                         ))
-                    tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
+                    section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_ih(self.throttle_time_ms, self.error_code), section))
         except ENCODE_FAULTS:
             pass
         out = []

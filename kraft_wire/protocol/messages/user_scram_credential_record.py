@@ -16,8 +16,7 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
 _write_b = struct.Struct(">b").pack
-_write_bB = struct.Struct(">bB").pack
-_write_iB = struct.Struct(">iB").pack
+_write_i = struct.Struct(">i").pack
 _read_string_bB = string_readers("bB")
 
 
@@ -53,8 +52,8 @@ class UserScramCredentialRecord(Message, gc=False):
     """int32, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> UserScramCredentialRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> UserScramCredentialRecord:
         try:
             if version == 0:
                 name_size = data[0]
@@ -122,10 +121,10 @@ class UserScramCredentialRecord(Message, gc=False):
                 )
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(UserScramCredentialRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UserScramCredentialRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[UserScramCredentialRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -194,7 +193,7 @@ class UserScramCredentialRecord(Message, gc=False):
                 ), pos + 5
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(UserScramCredentialRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
@@ -208,18 +207,14 @@ class UserScramCredentialRecord(Message, gc=False):
                 stored_key_size = len(stored_key_raw) + 1
                 server_key_raw = self.server_key
                 server_key_size = len(server_key_raw) + 1
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_bB(self.mechanism, salt_size)
-                    if salt_size < 128
-                    else _write_b(self.mechanism) + uvarint(salt_size),
+                    _write_b(self.mechanism), SIZES[salt_size] if salt_size < 128 else uvarint(salt_size),
                     salt_raw, SIZES[stored_key_size] if stored_key_size < 128 else uvarint(stored_key_size),
                     stored_key_raw,
                     SIZES[server_key_size] if server_key_size < 128 else uvarint(server_key_size),
-                    server_key_raw, _write_iB(self.iterations, tags), section,
+                    server_key_raw, _write_i(self.iterations),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -18,15 +18,19 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
+_read_hBB = struct.Struct(">hBB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihiitB = struct.Struct(">ihii?B").unpack_from
-_write_HB = struct.Struct(">HB").pack
+_write_Bihiit = struct.Struct(">Bihii?").pack
+_write_H = struct.Struct(">H").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
+_write_hBB = struct.Struct(">hBB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_ihiitB = struct.Struct(">ihii?B").pack
+_write_ihiit = struct.Struct(">ihii?").pack
 _read_string_B = string_readers("B")
+_read_string_BihiitBBB = string_readers("Bihii?BBB")
 _read_string_HB = string_readers("HB")
 _read_rows_i_h_i_i_t = row_reader("i h i i ?")
 
@@ -119,100 +123,77 @@ class VoteResponse(Message, gc=False):
     """[]NodeEndpoint, versions 1 to 2, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VoteResponse:
+    @staticmethod
+    def decode(data: bytes, version: int, pos: int = 0, ends: list[int] | None = None) -> VoteResponse:
         start = pos
         try:
             if 1 <= version <= 2:
-                error_code, topics_size = _read_hB(data, pos)
+                error_code, topics_size, topic_name_size = _read_hBB(data, pos)
+                if topics_size == 2:
+                    if topic_name_size < 128:
+                        (
+                            topic_name, partitions_size, partition_index, error_code_2, leader_id,
+                            leader_epoch, vote_granted, tags, tags_2, tags_3,
+                        ) = _read_string_BihiitBBB[topic_name_size](data, pos + 4)
+                        pos += topic_name_size + 22
+                    else:
+                        (
+                            topic_name, partitions_size, partition_index, error_code_2, leader_id,
+                            leader_epoch, vote_granted, tags, tags_2, tags_3,
+                        ), pos = long_string(data, pos + 4, topic_name_size, "Bihii?BBB")
+                    if partitions_size == 2 and tags == 0 and tags_2 == 0:
+                        node_endpoints: list[NodeEndpoint]
+                        node_endpoints = []
+                        unknown: UnknownTags = ()
+                        if tags_3:
+                            if tags_3 > 127:
+                                refuse()
+                            if data[pos] == 0:
+                                if data[pos + 1] > 127:
+                                    pos = skip_long_size(data, pos)
+                                node_endpoints_size = data[pos + 2]
+                                pos += 3
+                                node_endpoints = []
+                                if node_endpoints_size != 1:
+                                    if not 0 < node_endpoints_size < 128:
+                                        node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
+                                    while node_endpoints_size > 1:
+                                        node_endpoints_size -= 1
+                                        node_id, host_size = _read_iB(data, pos)
+                                        if host_size < 128:
+                                            host, port, tags_4 = _read_string_HB[host_size](data, pos + 5)
+                                            pos += host_size + 7
+                                        else:
+                                            (
+                                                host, port, tags_4,
+                                            ), pos = long_string(data, pos + 5, host_size, "HB")
+                                        unknown_2: UnknownTags = ()
+                                        if tags_4:
+                                            unknown_2, pos = read_unknown_tags(data, pos, tags_4)
+                                        node_endpoints.append(NodeEndpoint(
+                                            node_id, host.decode(), port, unknown_2,
+                                        ))
+                                tags_3 -= 1
+                            if tags_3:
+                                unknown, pos = read_unknown_tags(data, pos, tags_3, 1)
+                        message = VoteResponse(
+                            error_code,
+                            [TopicData(
+                                topic_name.decode(),
+                                [PartitionData(
+                                    partition_index, error_code_2, leader_id, leader_epoch, vote_granted,
+                                )],
+                            )],
+                            node_endpoints, unknown,
+                        )
+                        if ends is not None:
+                            ends.append(pos)
+                        return message
+                pos = start
+                error_code_3, topics_size_2 = _read_hB(data, pos)
                 pos += 3
                 topics: list[TopicData]
                 topics = []
-                if topics_size != 1:
-                    if not 0 < topics_size < 128:
-                        topics_size, pos = long_count(data, pos, topics_size)
-                    while topics_size > 1:
-                        topics_size -= 1
-                        topic_name_size = data[pos]
-                        if topic_name_size < 128:
-                            topic_name, partitions_size = _read_string_B[topic_name_size](data, pos + 1)
-                            pos += topic_name_size + 1
-                        else:
-                            (
-                                topic_name, partitions_size,
-                            ), pos = long_string(data, pos + 1, topic_name_size, "B")
-                        partitions: list[PartitionData]
-                        partitions = []
-                        if partitions_size != 1:
-                            if not 0 < partitions_size < 128:
-                                partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
-                                columns, partitions_size, pos = _read_rows_i_h_i_i_t(
-                                    data, pos, partitions_size,
-                                )
-                                partitions = list(map(PartitionData, *columns))
-                            while partitions_size > 1:
-                                partitions_size -= 1
-                                partition_index, error_code_2, leader_id, leader_epoch, vote_granted, tags = _read_ihiitB(
-                                    data, pos,
-                                )
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 16, tags)
-                                    pos -= 16
-                                pos += 16
-                                partitions.append(PartitionData(
-                                    partition_index, error_code_2, leader_id, leader_epoch, vote_granted,
-                                    unknown,
-                                ))
-                        tags_2 = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags_2:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
-                            pos -= 1
-                        pos += 1
-                        topics.append(TopicData(topic_name.decode(), partitions, unknown_2))
-                tags_3 = data[pos]
-                pos += 1
-                node_endpoints: list[NodeEndpoint]
-                node_endpoints = []
-                unknown_3: UnknownTags = ()
-                if tags_3:
-                    if tags_3 > 127:
-                        refuse()
-                    if data[pos] == 0:
-                        if data[pos + 1] > 127:
-                            pos = skip_long_size(data, pos)
-                        node_endpoints_size = data[pos + 2]
-                        pos += 3
-                        node_endpoints = []
-                        if node_endpoints_size != 1:
-                            if not 0 < node_endpoints_size < 128:
-                                node_endpoints_size, pos = long_count(data, pos, node_endpoints_size)
-                            while node_endpoints_size > 1:
-                                node_endpoints_size -= 1
-                                node_id, host_size = _read_iB(data, pos)
-                                if host_size < 128:
-                                    host, port, tags_4 = _read_string_HB[host_size](data, pos + 5)
-                                    pos += host_size + 7
-                                else:
-                                    (host, port, tags_4), pos = long_string(data, pos + 5, host_size, "HB")
-                                unknown_4: UnknownTags = ()
-                                if tags_4:
-                                    unknown_4, pos = read_unknown_tags(data, pos, tags_4)
-                                node_endpoints.append(NodeEndpoint(node_id, host.decode(), port, unknown_4))
-                        tags_3 -= 1
-                    if tags_3:
-                        unknown_3, pos = read_unknown_tags(data, pos, tags_3, 1)
-                message = VoteResponse(error_code, topics, node_endpoints, unknown_3)
-                if ends is not None:
-                    ends.append(pos)
-                return message
-            if version == 0:
-                error_code_3, topics_size_2 = _read_hB(data, pos)
-                pos += 3
-                topics_2: list[TopicData]
-                topics_2 = []
                 if topics_size_2 != 1:
                     if not 0 < topics_size_2 < 128:
                         topics_size_2, pos = long_count(data, pos, topics_size_2)
@@ -226,8 +207,8 @@ class VoteResponse(Message, gc=False):
                             (
                                 topic_name_2, partitions_size_2,
                             ), pos = long_string(data, pos + 1, topic_name_size_2, "B")
-                        partitions_2: list[PartitionData]
-                        partitions_2 = []
+                        partitions: list[PartitionData]
+                        partitions = []
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
@@ -235,52 +216,197 @@ class VoteResponse(Message, gc=False):
                                 columns, partitions_size_2, pos = _read_rows_i_h_i_i_t(
                                     data, pos, partitions_size_2,
                                 )
-                                partitions_2 = list(map(PartitionData, *columns))
+                                partitions = list(map(PartitionData, *columns))
                             while partitions_size_2 > 1:
                                 partitions_size_2 -= 1
                                 (
                                     partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
                                     vote_granted_2, tags_5,
                                 ) = _read_ihiitB(data, pos)
-                                unknown_5: UnknownTags = ()
+                                unknown_3: UnknownTags = ()
                                 if tags_5:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 16, tags_5)
+                                    unknown_3, pos = read_unknown_tags(data, pos + 16, tags_5)
                                     pos -= 16
                                 pos += 16
-                                partitions_2.append(PartitionData(
+                                partitions.append(PartitionData(
                                     partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
-                                    vote_granted_2, unknown_5,
+                                    vote_granted_2, unknown_3,
                                 ))
                         tags_6 = data[pos]
-                        unknown_6: UnknownTags = ()
+                        unknown_4: UnknownTags = ()
                         if tags_6:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags_6)
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags_6)
                             pos -= 1
                         pos += 1
-                        topics_2.append(TopicData(topic_name_2.decode(), partitions_2, unknown_6))
+                        topics.append(TopicData(topic_name_2.decode(), partitions, unknown_4))
                 tags_7 = data[pos]
                 pos += 1
-                unknown_7: UnknownTags = ()
+                node_endpoints_2: list[NodeEndpoint]
+                node_endpoints_2 = []
+                unknown_5: UnknownTags = ()
                 if tags_7:
                     if tags_7 > 127:
                         refuse()
+                    if data[pos] == 0:
+                        if data[pos + 1] > 127:
+                            pos = skip_long_size(data, pos)
+                        node_endpoints_size_2 = data[pos + 2]
+                        pos += 3
+                        node_endpoints_2 = []
+                        if node_endpoints_size_2 != 1:
+                            if not 0 < node_endpoints_size_2 < 128:
+                                node_endpoints_size_2, pos = long_count(data, pos, node_endpoints_size_2)
+                            while node_endpoints_size_2 > 1:
+                                node_endpoints_size_2 -= 1
+                                node_id_2, host_size_2 = _read_iB(data, pos)
+                                if host_size_2 < 128:
+                                    host_2, port_2, tags_8 = _read_string_HB[host_size_2](data, pos + 5)
+                                    pos += host_size_2 + 7
+                                else:
+                                    (
+                                        host_2, port_2, tags_8,
+                                    ), pos = long_string(data, pos + 5, host_size_2, "HB")
+                                unknown_6: UnknownTags = ()
+                                if tags_8:
+                                    unknown_6, pos = read_unknown_tags(data, pos, tags_8)
+                                node_endpoints_2.append(NodeEndpoint(
+                                    node_id_2, host_2.decode(), port_2, unknown_6,
+                                ))
+                        tags_7 -= 1
                     if tags_7:
-                        unknown_7, pos = read_unknown_tags(data, pos, tags_7, 1)
-                message = VoteResponse(error_code_3, topics_2, [], unknown_7)
+                        unknown_5, pos = read_unknown_tags(data, pos, tags_7, 1)
+                message = VoteResponse(error_code_3, topics, node_endpoints_2, unknown_5)
+                if ends is not None:
+                    ends.append(pos)
+                return message
+            if version == 0:
+                error_code_5, topics_size_3 = _read_hB(data, pos)
+                pos += 3
+                topics_2: list[TopicData]
+                topics_2 = []
+                if topics_size_3 != 1:
+                    if not 0 < topics_size_3 < 128:
+                        topics_size_3, pos = long_count(data, pos, topics_size_3)
+                    while topics_size_3 > 1:
+                        topics_size_3 -= 1
+                        topic_name_size_3 = data[pos]
+                        if topic_name_size_3 < 128:
+                            topic_name_3, partitions_size_3 = _read_string_B[topic_name_size_3](data, pos + 1)
+                            pos += topic_name_size_3 + 1
+                        else:
+                            (
+                                topic_name_3, partitions_size_3,
+                            ), pos = long_string(data, pos + 1, topic_name_size_3, "B")
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if partitions_size_3 != 1:
+                            if not 0 < partitions_size_3 < 128:
+                                partitions_size_3, pos = long_count(data, pos, partitions_size_3)
+                            if partitions_size_3 > 4:
+                                columns, partitions_size_3, pos = _read_rows_i_h_i_i_t(
+                                    data, pos, partitions_size_3,
+                                )
+                                partitions_2 = list(map(PartitionData, *columns))
+                            while partitions_size_3 > 1:
+                                partitions_size_3 -= 1
+                                (
+                                    partition_index_3, error_code_6, leader_id_3, leader_epoch_3,
+                                    vote_granted_3, tags_9,
+                                ) = _read_ihiitB(data, pos)
+                                unknown_7: UnknownTags = ()
+                                if tags_9:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 16, tags_9)
+                                    pos -= 16
+                                pos += 16
+                                partitions_2.append(PartitionData(
+                                    partition_index_3, error_code_6, leader_id_3, leader_epoch_3,
+                                    vote_granted_3, unknown_7,
+                                ))
+                        tags_10 = data[pos]
+                        unknown_8: UnknownTags = ()
+                        if tags_10:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags_10)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TopicData(topic_name_3.decode(), partitions_2, unknown_8))
+                tags_11 = data[pos]
+                pos += 1
+                unknown_9: UnknownTags = ()
+                if tags_11:
+                    if tags_11 > 127:
+                        refuse()
+                    if tags_11:
+                        unknown_9, pos = read_unknown_tags(data, pos, tags_11, 1)
+                message = VoteResponse(error_code_5, topics_2, [], unknown_9)
                 if ends is not None:
                     ends.append(pos)
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(VoteResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[VoteResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return VoteResponse.decode(data, version, pos, ends), ends[0]
+
+    def encode(self, version: int) -> bytes:
+        try:
+            if 1 <= version <= 2:
+                topics = self.topics
+                if len(topics) == 1:
+                    item, = topics
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    if len(partitions) == 1:
+                        item_2, = partitions
+                        section = b"\0"
+                        if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                            known: list[tuple[int, bytes]] = []
+                            if self.node_endpoints is None or self.node_endpoints:
+                                node_endpoints_payload: list[bytes] = []
+                                node_endpoints = self.node_endpoints
+                                node_endpoints_size = len(node_endpoints) + 1
+                                node_endpoints_payload.append(
+                                    SIZES[node_endpoints_size]
+                                    if node_endpoints_size < 128
+                                    else uvarint(node_endpoints_size)
+                                )
+                                for item_3 in node_endpoints:
+                                    host_raw = item_3.host.encode()
+                                    host_size = len(host_raw) + 1
+                                    node_endpoints_payload += (
+                                        _write_iB(item_3.node_id, host_size)
+                                        if host_size < 128
+                                        else _write_i(item_3.node_id) + string_size(host_size),
+                                        host_raw, _write_H(item_3.port),
+                                        write_tags((), item_3.unknown_tagged_fields)
+                                        if item_3.unknown_tagged_fields
+                                        else b"\0",
+                                    )
+                                known.append((0, b"".join(node_endpoints_payload)))
+                            section = write_tags(known, self.unknown_tagged_fields)
+                        if not (item_2.unknown_tagged_fields or item.unknown_tagged_fields):
+                            return b"".join((
+                                _write_hBB(self.error_code, 2, topic_name_size)
+                                if topic_name_size < 128
+                                else _write_hB(self.error_code, 2) + string_size(topic_name_size),
+                                topic_name_raw,
+                                _write_Bihiit(
+                                    2, item_2.partition_index, item_2.error_code, item_2.leader_id,
+                                    item_2.leader_epoch, item_2.vote_granted,
+                                ),
+                                b"\0\0", section,
+                            ))
+        except ENCODE_FAULTS:
+            pass
+        out: list[bytes] = []
+        self.encode_into(out, version)
+        return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -304,21 +430,21 @@ class VoteResponse(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_ihiitB(
+                            _write_ihiit(
                                 item_2.partition_index, item_2.error_code, item_2.leader_id,
-                                item_2.leader_epoch, item_2.vote_granted, tags,
+                                item_2.leader_epoch, item_2.vote_granted,
                             ),
-                            section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_2], section_2)
-                tags_3, section_3 = 0, b""
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                section = b"\0"
                 if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
@@ -333,18 +459,18 @@ class VoteResponse(Message, gc=False):
                         for item_3 in node_endpoints:
                             host_raw = item_3.host.encode()
                             host_size = len(host_raw) + 1
-                            tags_4, section_4 = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
                             node_endpoints_payload += (
                                 _write_iB(item_3.node_id, host_size)
                                 if host_size < 128
                                 else _write_i(item_3.node_id) + string_size(host_size),
-                                host_raw, _write_HB(item_3.port, tags_4), section_4,
+                                host_raw, _write_H(item_3.port),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
                         known.append((0, b"".join(node_endpoints_payload)))
-                    tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    section = write_tags(known, self.unknown_tagged_fields)
+                out.append(section)
                 return
             if version == 0:
                 if self.node_endpoints is None or self.node_endpoints:
@@ -369,24 +495,25 @@ class VoteResponse(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_5 in partitions_2:
-                        tags_5, section_5 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
                         out += (
-                            _write_ihiitB(
+                            _write_ihiit(
                                 item_5.partition_index, item_5.error_code, item_5.leader_id,
-                                item_5.leader_epoch, item_5.vote_granted, tags_5,
+                                item_5.leader_epoch, item_5.vote_granted,
                             ),
-                            section_5,
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_6, section_6 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_6], section_6)
-                tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_7], section_7)
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

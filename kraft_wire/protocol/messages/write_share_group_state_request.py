@@ -26,7 +26,7 @@ _write_iiiq = struct.Struct(">iiiq").pack
 _write_iiiqB = struct.Struct(">iiiqB").pack
 _write_iiiqi = struct.Struct(">iiiqi").pack
 _write_iiiqiB = struct.Struct(">iiiqiB").pack
-_write_qqbhB = struct.Struct(">qqbhB").pack
+_write_qqbh = struct.Struct(">qqbh").pack
 _read_string_B = string_readers("B")
 _read_rows_q_q_b_h = row_reader("q q b h")
 
@@ -124,9 +124,9 @@ class WriteShareGroupStateRequest(Message, gc=False):
     """[]WriteStateData, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> WriteShareGroupStateRequest:
         start = pos
         try:
@@ -291,15 +291,15 @@ class WriteShareGroupStateRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(WriteShareGroupStateRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return WriteShareGroupStateRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -336,28 +336,30 @@ class WriteShareGroupStateRequest(Message, gc=False):
                             ) + uvarint(state_batches_size)
                         )
                         for item_3 in state_batches:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (
-                                _write_qqbhB(
+                                _write_qqbh(
                                     item_3.first_offset, item_3.last_offset, item_3.delivery_state,
-                                    item_3.delivery_count, tags,
+                                    item_3.delivery_count,
                                 ),
-                                section,
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 0:
                 group_id_raw_2 = self.group_id.encode()
@@ -391,28 +393,30 @@ class WriteShareGroupStateRequest(Message, gc=False):
                             ) + uvarint(state_batches_size_2)
                         )
                         for item_6 in state_batches_2:
-                            tags_5, section_5 = 0, b""
-                            if item_6.unknown_tagged_fields:
-                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                             out += (
-                                _write_qqbhB(
+                                _write_qqbh(
                                     item_6.first_offset, item_6.last_offset, item_6.delivery_state,
-                                    item_6.delivery_count, tags_5,
+                                    item_6.delivery_count,
                                 ),
-                                section_5,
+                                write_tags((), item_6.unknown_tagged_fields)
+                                if item_6.unknown_tagged_fields
+                                else b"\0",
                             )
-                        tags_6, section_6 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (SIZES[tags_6], section_6)
-                    tags_7, section_7 = 0, b""
-                    if item_4.unknown_tagged_fields:
-                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[tags_7], section_7)
-                tags_8, section_8 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_8], section_8)
+                        out.append(
+                            write_tags((), item_5.unknown_tagged_fields)
+                            if item_5.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item_4.unknown_tagged_fields)
+                        if item_4.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

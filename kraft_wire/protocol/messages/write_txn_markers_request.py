@@ -19,8 +19,8 @@ from kraft_wire.protocol.varint import uvarint
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ibB = struct.Struct(">ibB").unpack_from
 _read_qhtB = struct.Struct(">qh?B").unpack_from
-_write_iB = struct.Struct(">iB").pack
-_write_ibB = struct.Struct(">ibB").pack
+_write_i = struct.Struct(">i").pack
+_write_ib = struct.Struct(">ib").pack
 _write_qht = struct.Struct(">qh?").pack
 _write_qhtB = struct.Struct(">qh?B").pack
 _read_array_i = array_readers("i")
@@ -91,9 +91,9 @@ class WriteTxnMarkersRequest(Message, gc=False):
     """[]WritableTxnMarker, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> WriteTxnMarkersRequest:
         start = pos
         try:
@@ -233,15 +233,15 @@ class WriteTxnMarkersRequest(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(WriteTxnMarkersRequest, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return WriteTxnMarkersRequest.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -267,24 +267,24 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         name_size = len(name_raw) + 1
                         partition_indexes = item_2.partition_indexes
                         partition_indexes_size = len(partition_indexes) + 1
-                        tags, section = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
                             if partition_indexes_size < SHORT
                             else write_long_array(partition_indexes, "i"),
-                            SIZES[tags], section,
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_2, section_2 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_ibB(item.coordinator_epoch, item.transaction_version, tags_2), section_2)
-                tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_3], section_3)
+                    out += (
+                        _write_ib(item.coordinator_epoch, item.transaction_version),
+                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
             if version == 1:
                 markers_2 = self.markers
@@ -308,9 +308,6 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         name_size_2 = len(name_raw_2) + 1
                         partition_indexes_2 = item_4.partition_indexes
                         partition_indexes_size_2 = len(partition_indexes_2) + 1
-                        tags_4, section_4 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (
                             SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                             _write_array_i[partition_indexes_size_2](
@@ -318,16 +315,21 @@ class WriteTxnMarkersRequest(Message, gc=False):
                             )
                             if partition_indexes_size_2 < SHORT
                             else write_long_array(partition_indexes_2, "i"),
-                            SIZES[tags_4], section_4,
+                            write_tags((), item_4.unknown_tagged_fields)
+                            if item_4.unknown_tagged_fields
+                            else b"\0",
                         )
-                    tags_5, section_5 = 0, b""
-                    if item_3.unknown_tagged_fields:
-                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_iB(item_3.coordinator_epoch, tags_5), section_5)
-                tags_6, section_6 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_6], section_6)
+                    out += (
+                        _write_i(item_3.coordinator_epoch),
+                        write_tags((), item_3.unknown_tagged_fields)
+                        if item_3.unknown_tagged_fields
+                        else b"\0",
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

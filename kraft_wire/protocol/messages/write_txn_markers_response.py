@@ -17,7 +17,7 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_ihB = struct.Struct(">ihB").pack
+_write_ih = struct.Struct(">ih").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
 _read_string_B = string_readers("B")
@@ -98,9 +98,9 @@ class WriteTxnMarkersResponse(Message, gc=False):
     """[]WritableTxnMarkerResult, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
+    @staticmethod
     def decode(
-        cls, data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> WriteTxnMarkersResponse:
         start = pos
         try:
@@ -177,15 +177,15 @@ class WriteTxnMarkersResponse(Message, gc=False):
                 return message
         except DECODE_FAULTS:
             pass
-        message, pos = decode_message_carefully(cls, data, version, start)
+        message, pos = decode_message_carefully(WriteTxnMarkersResponse, data, version, start)
         if ends is not None:
             ends.append(pos)
         return message
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
         ends: list[int] = []
-        return cls.decode(data, version, pos, ends), ends[0]
+        return WriteTxnMarkersResponse.decode(data, version, pos, ends), ends[0]
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
@@ -212,22 +212,27 @@ class WriteTxnMarkersResponse(Message, gc=False):
                             SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                         )
                         for item_3 in partitions:
-                            tags, section = 0, b""
-                            if item_3.unknown_tagged_fields:
-                                tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_ihB(item_3.partition_index, item_3.error_code, tags), section)
-                        tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[tags_2], section_2)
-                    tags_3, section_3 = 0, b""
-                    if item.unknown_tagged_fields:
-                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[tags_3], section_3)
-                tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[tags_4], section_4)
+                            out += (
+                                _write_ih(item_3.partition_index, item_3.error_code),
+                                write_tags((), item_3.unknown_tagged_fields)
+                                if item_3.unknown_tagged_fields
+                                else b"\0",
+                            )
+                        out.append(
+                            write_tags((), item_2.unknown_tagged_fields)
+                            if item_2.unknown_tagged_fields
+                            else b"\0"
+                        )
+                    out.append(
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields
+                        else b"\0"
+                    )
+                out.append(
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields
+                    else b"\0"
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -14,7 +14,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_bB = struct.Struct(">bB").unpack_from
-_write_bB = struct.Struct(">bB").pack
+_write_b = struct.Struct(">b").pack
 
 
 class ZkMigrationStateRecord(Message, gc=False):
@@ -34,8 +34,8 @@ class ZkMigrationStateRecord(Message, gc=False):
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
 
-    @classmethod
-    def decode(cls, data: bytes, version: int) -> ZkMigrationStateRecord:
+    @staticmethod
+    def decode(data: bytes, version: int) -> ZkMigrationStateRecord:
         try:
             if version == 0:
                 zk_migration_state, tags = _read_bB(data, 0)
@@ -45,10 +45,10 @@ class ZkMigrationStateRecord(Message, gc=False):
                 return ZkMigrationStateRecord(zk_migration_state, unknown)
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, 0)[0]
+        return decode_message_carefully(ZkMigrationStateRecord, data, version, 0)[0]
 
-    @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ZkMigrationStateRecord, int]:
+    @staticmethod
+    def decode_from(data: bytes, version: int, pos: int) -> tuple[ZkMigrationStateRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -60,16 +60,16 @@ class ZkMigrationStateRecord(Message, gc=False):
                 return ZkMigrationStateRecord(zk_migration_state, unknown), pos + 2
         except DECODE_FAULTS:
             pass
-        return decode_message_carefully(cls, data, version, start)
+        return decode_message_carefully(ZkMigrationStateRecord, data, version, start)
 
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
             if version == 0:
-                tags, section = 0, b""
-                if self.unknown_tagged_fields:
-                    tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_bB(self.zk_migration_state, tags), section))
+                return b"".join((
+                    _write_b(self.zk_migration_state),
+                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -1,0 +1,150 @@
+"""KRaft's own requests and responses speak of one topic with one partition: for that, code without loops.
+
+It is tried first, at the newest versions. Where a message has more than one or none, or unknown tagged
+fields, the general code follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from codegen.code import Function
+from codegen.emit_cursor import width
+from codegen.emit_decode import LOOPING, Decoder
+from codegen.emit_encode import NO_TAGS, Encoder, joined
+from codegen.layout import ALWAYS, Interval, intervals
+from codegen.plan import FieldPlan, MessagePlan, StructPlan
+
+_APIS: Final = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Fetch", "FetchSnapshot")
+_ONE_ELEMENT: Final = frozenset({"topics", "responses", "partitions"})
+_NO_ELEMENT: Final = frozenset({"forgotten_topics_data", "aborted_transactions"})
+"""Arrays of structs, by how many elements they mostly have."""
+
+
+def is_about_one_topic(plan: MessagePlan) -> bool:
+    """Whether the message is one of KRaft's, and has no other arrays of structs but in its tags."""
+    name = plan.message.name
+    if name.removesuffix("Request").removesuffix("Response") not in _APIS:
+        return False
+    newest = intervals(plan)[0]
+    fields = [field for struct in plan.structs for field in struct.fields]
+    arrays = [field for field in fields if field.type.is_struct and field.type.is_array]
+    places = {field.name for field in arrays if not newest.mandatory(field).empty}
+    return newest.flexible and places <= _ONE_ELEMENT | _NO_ELEMENT
+
+
+class OneTopicDecoder(Decoder):
+    def __init__(self, plan: MessagePlan, function: Function, interval: Interval) -> None:
+        super().__init__(plan, function, interval, LOOPING)
+        self.inside = ExitStack()
+        # False inside blocks that end before the message does.
+        self.straight = True
+        # Sizes that the next read will fill and that must be those of one element.
+        self.ones: list[str] = []
+        # What else must be true after it.
+        self.conditions: list[str] = []
+
+    def message(self) -> None:
+        with self.inside:
+            super().message()
+
+    def enter(self, condition: str) -> None:
+        """What follows is inside a test, up to the end of the message."""
+        self.inside.enter_context(self.out.block(f"if {condition}"))
+
+    def close_run(self) -> None:
+        if self.text is None:
+            self.look_ahead()
+        super().close_run()
+        conditions = [*(f"{size} == 2" for size in self.ones), *self.conditions]
+        self.ones, self.conditions = [], []
+        if conditions:
+            self.enter(" and ".join(conditions))
+
+    def look_ahead(self) -> None:
+        """A message without a topic is usual too, and ends before the topic that the next read would take."""
+        codes = [code for code, _ in self.run]
+        for nth, (_, name) in enumerate(self.run):
+            if name in self.ones and width(codes[nth + 1 :]) > 1:
+                self.enter(f"data[{self.at(width(codes[:nth]))}] == 2")
+                self.ones.remove(name)
+                self.run[nth] = ("x", "")
+                return
+
+    def array(self, field: FieldPlan, name: str, null: str | None) -> str:
+        if not (self.straight and field.type.is_struct):
+            return super().array(field, name, null)
+        size = self.out.name(f"{field.name}_size")
+        self.fixed("B", size)
+        if field.name in _ONE_ELEMENT:
+            self.ones.append(size)
+            return f"[{self.structure(self.plan.struct(field.type.struct))}]"
+        self.conditions.append(f"{size} < 2" if null == ALWAYS else f"{size} == 1")
+        return f"[] if {size} else None" if null == ALWAYS else "[]"
+
+    def tag_section(self, struct: StructPlan, values: dict[str, str]) -> str:
+        if not self.straight or any(field.tag >= 0 for field in struct.fields):
+            return super().tag_section(struct, values)
+        tags = self.out.name("tags")
+        self.fixed("B", tags)
+        self.conditions.append(f"{tags} == 0")
+        return ""
+
+    def known_tags(self, known: list[FieldPlan], names: dict[str, str], tags: str) -> None:
+        with self.aside():
+            super().known_tags(known, names, tags)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        self.straight = False
+        yield
+        self.straight = True
+
+
+class OneTopicEncoder(Encoder):
+    def __init__(self, plan: MessagePlan, function: Function, interval: Interval) -> None:
+        super().__init__(plan, function, interval, whole=True)
+        self.inside = ExitStack()
+        # Unknown tagged fields, of which there must be none.
+        self.unknown: list[str] = []
+
+    def message(self) -> None:
+        with self.inside:
+            self.structure(self.plan.struct(self.plan.message.name), "self")
+            self.close_run()
+            if self.unknown:
+                self.enter(f"not ({' or '.join(self.unknown)})")
+            self.out.add(f"return {joined(self.pieces)}")
+
+    def enter(self, condition: str) -> None:
+        self.inside.enter_context(self.out.block(f"if {condition}"))
+
+    @property
+    def straight(self) -> bool:
+        """Not while a tagged field is made by itself."""
+        return self.target == "out"
+
+    def struct_array(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
+        if not self.straight:
+            super().struct_array(field, source, null, compact=compact)
+            return
+        values = self.out.name(field.name)
+        self.out.add(f"{values} = {source}")
+        if field.name in _ONE_ELEMENT:
+            self.enter(f"len({values}) == 1")
+            item = self.out.name("item")
+            self.out.add(f"{item}, = {values}")
+            self.fixed("B", "2")
+            self.structure(self.plan.struct(field.type.struct), item)
+        else:
+            self.enter(f"{values} is None or {values} == []" if null == ALWAYS else f"{values} == []")
+            self.fixed("B", f"0 if {values} is None else 1" if null == ALWAYS else "1")
+
+    def unknown_tags(self, source: str) -> None:
+        if not self.straight:
+            super().unknown_tags(source)
+            return
+        self.unknown.append(f"{source}.unknown_tagged_fields")
+        self.pieces.append(NO_TAGS)
