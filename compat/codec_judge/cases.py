@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import Final, Self
 
@@ -131,39 +132,58 @@ class Judge:
     def judge(self, cases: Sequence[Case]) -> Verdicts:
         """Hold both sides against each other in every case."""
         verdicts = Verdicts()
-        for start in range(0, len(cases), _BATCH):
-            self._judge_batch(cases[start : start + _BATCH], verdicts)
+        waiting = iter([cases[start : start + _BATCH] for start in range(0, len(cases), _BATCH)])
+        # Java works on one batch while we compare the other.
+        running = deque(self._begun(batch, verdicts) for batch in islice(waiting, 2))
+        try:
+            while running:
+                rounds, count = running.popleft()
+                try:
+                    requests = rounds.send(self._java.receive(count))
+                except StopIteration:
+                    running.extend(self._begun(batch, verdicts) for batch in islice(waiting, 1))
+                    continue
+                self._java.send(requests)
+                running.append((rounds, len(requests)))
+        finally:
+            # After an exception: whoever asks Java next does not get these answers.
+            for _, count in running:
+                self._java.receive(count)
         return verdicts
 
-    def _judge_batch(self, cases: Sequence[Case], verdicts: Verdicts) -> None:
-        """All cases at once, so that neither side waits for the other at every line."""
+    def _begun(self, batch: Sequence[Case], verdicts: Verdicts) -> tuple[Dialogue, int]:
+        """A batch whose first requests are sent, and how many they are."""
+        rounds = self._rounds(batch, verdicts)
+        requests = next(rounds)
+        self._java.send(requests)
+        return rounds, len(requests)
+
+    def _rounds(self, cases: Sequence[Case], verdicts: Verdicts) -> Dialogue:
+        """All cases of a batch at once: what they ask in their first turns, in their second, and so on."""
         running = [(case, self._dialogue(case, verdicts)) for case in cases]
         asked = [self._go_on(each, None, verdicts) for each in running]
         while running:
-            going_on = [pair for pair in zip(running, asked, strict=True) if pair[1] is not None]
+            going_on = [(each, requests) for each, requests in zip(running, asked, strict=True) if requests]
+            answers = iter((yield [request for _, requests in going_on for request in requests]))
             running = [each for each, _ in going_on]
-            answers = iter(
-                self._java.ask([request for _, requests in going_on for request in requests or ()])
-            )
             asked = [
-                self._go_on(each, [next(answers) for _ in requests or ()], verdicts)
-                for each, requests in going_on
+                self._go_on(each, [next(answers) for _ in requests], verdicts) for each, requests in going_on
             ]
 
     def _go_on(
         self, running: tuple[Case, Dialogue], answers: list[list[str]] | None, verdicts: Verdicts
-    ) -> list[list[str]] | None:
-        """What a case asks next; None when it is decided."""
+    ) -> list[list[str]]:
+        """What a case asks next; nothing when it is decided."""
         case, dialogue = running
         try:
             return next(dialogue) if answers is None else dialogue.send(answers)
         except StopIteration:
-            return None
+            return []
         except (Difference, Misfit) as difference:
             verdicts.differences.append(
                 f"{case.java_name} version {case.version}: {difference}\n{self._reproduction(case)}"
             )
-            return None
+            return []
         except Exception as error:
             error.add_note(self._reproduction(case))
             raise

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Thread, Timer
+from queue import Empty, SimpleQueue
+from threading import Thread
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import msgspec
 
@@ -16,7 +17,7 @@ from compat.harness.processes import ProcessFailed, die_with_parent
 from compat.harness.tool_server import JVM_OPTIONS
 
 DEADLINE_S = 300.0
-"""For the answers to one batch; so late, the JVM hangs."""
+"""For one answer; so late, the JVM hangs."""
 
 
 class JavaClass(msgspec.Struct, frozen=True):
@@ -29,7 +30,7 @@ class JavaClass(msgspec.Struct, frozen=True):
 
 
 class JavaCodec:
-    """Runs as long as the ``with`` block."""
+    """Runs as long as the ``with`` block. It works on what it was sent while the caller does other things."""
 
     def __init__(self, jars: KafkaJars, log_path: Path) -> None:
         self.jars = jars
@@ -50,6 +51,12 @@ class JavaCodec:
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
+        # Pipes are small: without a thread at either end, each side would soon wait for the other.
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._answers: SimpleQueue[bytes] = SimpleQueue()
+        self._threads = [Thread(target=self._feed, daemon=True), Thread(target=self._drain, daemon=True)]
+        for thread in self._threads:
+            thread.start()
 
     def __enter__(self) -> Self:
         return self
@@ -62,9 +69,9 @@ class JavaCodec:
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                _close_quietly(stream)
+        self._requests.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def classes(self) -> list[JavaClass]:
         """Every generated message class of this Kafka."""
@@ -74,40 +81,45 @@ class JavaCodec:
 
     def ask(self, requests: Sequence[Sequence[str]]) -> list[list[str]]:
         """The words of every request's answer, in order. Raises ProcessFailed when the JVM ends or hangs."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
-        lines = ["\t".join(request) + "\n" for request in requests]
-        # Both pipes are small: what is asked goes in while what is answered comes out.
-        feeder = Thread(target=_feed, args=(stdin, lines), daemon=True)
-        deadline = Timer(DEADLINE_S, self._process.kill)
-        deadline.daemon = True
-        feeder.start()
-        deadline.start()
-        try:
-            return [self._answer(stdout, line) for line in lines]
-        finally:
-            deadline.cancel()
-            feeder.join(DEADLINE_S)
+        self.send(requests)
+        return self.receive(len(requests))
 
-    def _answer(self, stdout: IO[bytes], request: str) -> list[str]:
-        line = stdout.readline()
+    def send(self, requests: Sequence[Sequence[str]]) -> None:
+        """Have Java answer these after what it was sent before."""
+        if requests:
+            self._requests.put("".join("\t".join(request) + "\n" for request in requests).encode("ascii"))
+
+    def receive(self, count: int) -> list[list[str]]:
+        """The next answers. Raises ProcessFailed when the JVM ends or hangs."""
+        return [self._answer() for _ in range(count)]
+
+    def _answer(self) -> list[str]:
+        try:
+            line = self._answers.get(timeout=DEADLINE_S)
+        except Empty:
+            line = b""
         if not line.endswith(b"\n"):
             self.close()
+            self._answers.put(b"")
             log = self._log_path.read_text(errors="replace")
-            raise ProcessFailed(f"the codec judge did not answer {request[:500]!r}\n{log}")
+            raise ProcessFailed(f"the codec judge's JVM has ended, or hung\n{log}")
         return line[:-1].decode("ascii").split("\t")
 
+    def _feed(self) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            with stdin:
+                while (lines := self._requests.get()) is not None:
+                    stdin.write(lines)
+                    stdin.flush()
+        except BrokenPipeError:
+            return  # the JVM is gone, which whoever waits for its answers finds out
 
-def _feed(stdin: IO[bytes], lines: Sequence[str]) -> None:
-    try:
-        stdin.writelines(line.encode("ascii") for line in lines)
-        stdin.flush()
-    except BrokenPipeError:
-        return  # the JVM is gone, which whoever reads its answers finds out
-
-
-def _close_quietly(stream: IO[bytes]) -> None:
-    try:
-        stream.close()
-    except BrokenPipeError:
-        return  # unsent bytes for a process that is gone
+    def _drain(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        with stdout:
+            for line in stdout:
+                self._answers.put(line)
+        self._answers.put(b"")

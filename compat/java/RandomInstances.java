@@ -1,4 +1,5 @@
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
@@ -10,7 +11,10 @@ import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.types.RawTaggedField;
 import org.apache.kafka.common.protocol.types.Type;
 
-/** Makes one random instance; the same seed makes the same one. */
+/**
+ * Makes one random instance; the same seed makes the same one. Some are regular: the elements of an array have one form, their
+ * strings are equally long and so on, but for one of them here and there. Fast decoders live on that.
+ */
 final class RandomInstances {
     private static final String[] TEXTS = {
         "a", "topic-", "Z.9_", " ", "\"\\", "\0", "\n", "\u007f", "\u00e4", "\u20ac", "\u65e5\u672c", "\ud83d\ude00",
@@ -20,22 +24,35 @@ final class RandomInstances {
     private static final int[] EDGES = {62, 63, 64, 125, 126, 127, 128, 300};
     private static final int[] LONG = {16_382, 16_383, 16_384, 32_766, 32_767};
 
+    private final long seed;
     private final Random random;
     private final short version;
     private final boolean sound;
     private final boolean sparse;
+    /** Decides about form: what is null, and how long or how many. The values are the other one's. */
+    private Random form;
+    private boolean regular;
     private final List<Message> structures = new ArrayList<>();
     private int budget = 300;
 
     RandomInstances(long seed, short version, boolean sound) {
+        this.seed = seed;
         this.random = new Random(seed);
+        this.form = random;
         this.version = version;
         this.sound = sound;
         this.sparse = random.nextInt(4) == 0;
+        this.regular = random.nextInt(4) == 0;
     }
 
     Message make(Class<?> type) {
         Message message = structure(type, 0);
+        if (regular) {
+            regular = false;
+            form = random;
+            if (chance(50))
+                deviate(pick(structures));
+        }
         for (int tries = 0; !sound && tries < 10; tries++) {
             if (spoil(pick(structures)))
                 break;
@@ -51,6 +68,8 @@ final class RandomInstances {
             Type wire = shape == null ? null : shape.wireType(slot);
             if (wire == null)
                 continue;
+            if (regular)
+                form = new Random(seed ^ slot.field().hashCode());
             boolean keepsDefault = chance(sparse ? 60 : 10);
             if (keepsDefault && (GeneratedClasses.nullable(wire) || slot.of(made) != null))
                 continue;
@@ -64,6 +83,22 @@ final class RandomInstances {
         return made;
     }
 
+    /** One value of another form; or unknown tags. */
+    private void deviate(Message made) {
+        GeneratedClasses.Shape shape = GeneratedClasses.shape(made.getClass(), version);
+        if (shape == null)
+            return;
+        for (GeneratedClasses.Slot slot : GeneratedClasses.slots(made.getClass())) {
+            Type wire = shape.wireType(slot);
+            if (wire != null && chance(20)) {
+                slot.put(made, value(slot, wire, 1));
+                return;
+            }
+        }
+        if (shape.flexible() && made.unknownTaggedFields().isEmpty())
+            addUnknownTags(made);
+    }
+
     private void addUnknownTags(Message made) {
         Set<Integer> known = new HashSet<>();
         for (short each = 0; each < GeneratedClasses.schemas(made.getClass()).length; each++) {
@@ -72,8 +107,8 @@ final class RandomInstances {
                 known.addAll(other.tags());
         }
         int tag = 0;
-        for (int count = 1 + random.nextInt(3); count > 0; count--) {
-            tag += pick(0, 1, 2, 7, 120, 200, 70_000);
+        for (int count = 1 + form.nextInt(3); count > 0; count--) {
+            tag += any(0, 1, 2, 7, 120, 200, 70_000);
             while (known.contains(tag))
                 tag++;
             made.unknownTaggedFields().add(new RawTaggedField(tag, bytes()));
@@ -100,9 +135,10 @@ final class RandomInstances {
     }
 
     private int elements(Class<?> element, int depth) {
-        int count = pick(0, 1, 1, 2, 3);
+        boolean single = !Message.class.isAssignableFrom(element);
+        int count = regular && depth == 0 && !single ? any(4, 5, 6, 9, 20) : any(0, 1, 1, 2, 3);
         if (chance(4))
-            count = Message.class.isAssignableFrom(element) ? pick(8, 127, 128) : pick(15, 16, 17, 18, 126, 127, 128, 300);
+            count = single ? any(15, 16, 17, 18, 126, 127, 128, 300) : any(8, 127, 128);
         count = Math.min(count, Math.max(budget, depth == 0 ? 1 : 0));
         budget -= count;
         return count;
@@ -159,6 +195,8 @@ final class RandomInstances {
 
     private String string() {
         int length = length();
+        if (regular)
+            return letters(length);
         if (random.nextBoolean() || length > 1000)
             return pick("x", "\u00e4", "\u20ac").repeat(length > 1000 ? length / 3 : length) + "y".repeat(length % 3);
         StringBuilder made = new StringBuilder();
@@ -167,15 +205,20 @@ final class RandomInstances {
         return made.toString();
     }
 
+    private String letters(int length) {
+        byte[] made = new byte[length];
+        for (int i = 0; i < length; i++)
+            made[i] = (byte) ('a' + random.nextInt(26));
+        return new String(made, StandardCharsets.US_ASCII);
+    }
+
     private int length() {
-        int draw = random.nextInt(1000);
-        return draw < 5 ? LONG[random.nextInt(LONG.length)]
-            : draw < 60 ? EDGES[random.nextInt(EDGES.length)]
-            : LENGTHS[random.nextInt(LENGTHS.length)];
+        int draw = form.nextInt(1000);
+        return draw < 5 ? any(LONG) : draw < 60 ? any(EDGES) : any(LENGTHS);
     }
 
     private byte[] bytes() {
-        byte[] made = new byte[random.nextInt(1000) == 0 ? 70_000 : length()];
+        byte[] made = new byte[form.nextInt(1000) == 0 ? 70_000 : length()];
         random.nextBytes(made);
         return made;
     }
@@ -273,7 +316,12 @@ final class RandomInstances {
     }
 
     private boolean chance(int percent) {
-        return random.nextInt(100) < percent;
+        return form.nextInt(100) < percent;
+    }
+
+    /** Of lengths and counts. */
+    private int any(int... choices) {
+        return choices[form.nextInt(choices.length)];
     }
 
     private int pick(int... choices) {
