@@ -204,7 +204,9 @@ class Judge:
             (answer,) = yield [case.request("read", raw.hex())]
             outcome = self._compare_read(case, raw, answer)
         else:
-            text = ours.text_of(damaged_json(case.random(), json.loads(their_json)))
+            text = ours.text_of(
+                damaged_json(case.random(), json.loads(their_json), self.classes[case.java_name])
+            )
             (answer,) = yield [case.request("parse", text)]
             outcome = self._compare_parsed(case, text, answer)
         verdicts.outcomes[outcome] += 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
 from compat.codec_judge.wire_map import Sized, TagEntry, TagSection, WireMap
+from kraft_wire.protocol.schema import Structure
 from kraft_wire.protocol.varint import read_uvarint, uvarint
 
 Damage = Callable[[Random, WireMap], bytes | None]
@@ -157,10 +158,18 @@ def _with_text(where: WireMap, spot: Sized, text: bytes) -> bytes:
     return _replaced(where.data, spot.start, spot.end, spot.size_bytes(len(text)) + text)
 
 
-def _other_flag(random: Random, where: WireMap) -> bytes | None:
-    if not where.flags:
+def _other_bool(random: Random, where: WireMap) -> bytes | None:
+    return _other_byte(random, where, where.bools)
+
+
+def _other_marker(random: Random, where: WireMap) -> bytes | None:
+    return _other_byte(random, where, where.markers)
+
+
+def _other_byte(random: Random, where: WireMap, spots: list[int]) -> bytes | None:
+    if not spots:
         return None
-    at = random.choice(where.flags)
+    at = random.choice(spots)
     return _replaced(where.data, at, at + 1, bytes([random.choice(_BYTES)]))
 
 
@@ -257,7 +266,9 @@ _DAMAGES: tuple[Damage, ...] = (
     _without_value,
     _malformed_text,
     _long_text,
-    _other_flag,
+    _other_bool,
+    # Few messages have one.
+    *[_other_marker] * 8,
     _entries_doubled,
     _entries_shuffled,
     _entry_more,
@@ -282,15 +293,23 @@ _LEAVES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def damaged_json(random: Random, tree: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the tree with one thing changed."""
+def damaged_json(random: Random, tree: dict[str, Any], cls: type[Structure]) -> dict[str, Any]:
+    """A copy of the tree of a ``cls`` with one thing changed."""
     changed = copy.deepcopy(tree)
     node = random.choice(_nodes(changed))
     if isinstance(node, list):
         _damage_list(random, node)
     else:
-        _damage_object(random, node)
+        _damage_object(random, node, sorted({"anything", *_names(cls)}))
     return changed
+
+
+def _names(cls: type[Structure]) -> Iterator[str]:
+    """Of all fields, whatever the version."""
+    for field in cls.FIELDS:
+        yield field.json_name
+        if field.struct is not None:
+            yield from _names(field.struct)
 
 
 def _nodes(node: Any) -> list[Any]:
@@ -308,10 +327,10 @@ def _damage_list(random: Random, node: list[Any]) -> None:
         node.append(random.choice(_LEAVES))
 
 
-def _damage_object(random: Random, node: dict[str, Any]) -> None:
+def _damage_object(random: Random, node: dict[str, Any], names: list[str]) -> None:
     draw = random.random()
-    if not node or draw < 0.1:
-        node["anything"] = random.choice(_LEAVES)
+    if not node or draw < 0.15:
+        node[random.choice(names)] = random.choice(_LEAVES)
     elif draw < 0.3:
         del node[random.choice(list(node))]
     elif draw < 0.4:

@@ -26,8 +26,13 @@ def our_classes(package: str = OUR_PACKAGE) -> dict[str, type[Message]]:
     for name, module in import_module(package).MODULES.items():
         cls: type[Message] = getattr(import_module(f"{package}.{module}"), name)
         if cls.MIN_VERSION <= cls.MAX_VERSION:
-            found[name + "Data" if cls.KIND in ("request", "response", "header") else name] = cls
+            found[java_name(cls)] = cls
     return found
+
+
+def java_name(cls: type[Message]) -> str:
+    """The name of Kafka's class."""
+    return cls.NAME + "Data" if cls.KIND in ("request", "response", "header") else cls.NAME
 
 
 class Read(msgspec.Struct, frozen=True):

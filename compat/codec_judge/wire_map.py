@@ -71,8 +71,9 @@ class WireMap:
         """Every length and count, but those of tag sections."""
         self.texts: list[Sized] = []
         """The strings among them that are not empty."""
-        self.flags: list[int] = []
-        """Bools, and what says whether a structure is null."""
+        self.bools: list[int] = []
+        self.markers: list[int] = []
+        """What says whether a structure is null."""
         self.sections: list[TagSection] = []
         self._version = version
         self._pos = 0
@@ -106,7 +107,7 @@ class WireMap:
         if field.array:
             self._array(field)
         elif field.struct is not None and field.is_nullable(self._version):
-            self.flags.append(self._pos)
+            self.markers.append(self._pos)
             self._pos += 1
             if self.data[self._pos - 1] == 1:
                 self._structure(field.struct)
@@ -125,7 +126,7 @@ class WireMap:
             self._structure(field.struct)
         elif field.kind in _SIZES:
             if field.kind == "bool":
-                self.flags.append(self._pos)
+                self.bools.append(self._pos)
             self._pos += _SIZES[field.kind]
         else:
             start, size = self._pos, self._length(field, 2 if field.kind == "string" else 4)

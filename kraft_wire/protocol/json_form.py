@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from kraft_wire.protocol.careful_encode import is_default
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
-from kraft_wire.protocol.schema import NO_VERSIONS, Field, Structure, defaults_of
+from kraft_wire.protocol.schema import NO_VERSIONS, Field, Structure, defaults_of, versions_of
 from kraft_wire.protocol.uuid import Uuid
 
 S = TypeVar("S", bound=Structure)
@@ -133,6 +133,7 @@ class _Reader:
 
     def element(self, field: Field, node: object) -> Any:
         if field.struct is not None:
+            self.check_struct_version(field.struct)
             return self.structure(field.struct, node)
         if field.kind in _INTEGER_RANGES:
             return self.integer(field.kind, node)
@@ -144,6 +145,13 @@ class _Reader:
         if field.kind == "string":
             return text
         return self.identifier(text) if field.kind == "uuid" else self.binary(text)
+
+    def check_struct_version(self, cls: type[Structure]) -> None:
+        """A struct without a form at this version can't be read, also where its field would be ignored."""
+        low, high = versions_of(cls)
+        if not low <= self.version <= high:
+            reason = f"{cls.__name__} exists at versions {low} to {high}"
+            raise UnsupportedVersion(self.name, self.version, reason, self.where())
 
     def integer(self, kind: str, node: object) -> int:
         if isinstance(node, bool) or not isinstance(node, int):
@@ -173,7 +181,10 @@ class _Reader:
         return node
 
     def fail(self, reason: str) -> NoReturn:
-        raise DecodeError(self.name, ".".join(self.path).replace(".[", "["), 0, reason)
+        raise DecodeError(self.name, self.where(), 0, reason)
+
+    def where(self) -> str:
+        return ".".join(self.path).replace(".[", "[")
 
 
 def _kind(node: object) -> str:

@@ -1,4 +1,7 @@
-"""Our codec against what Kafka 4.4.0's own classes said (java/JavaVerdicts.java, java/JavaFacts.java)."""
+"""Our codec against what Kafka 4.4.0's own classes said (java/make_verdicts.py, java/JavaFacts.java).
+
+A quick check without a JVM; compat/tests/test_codec_judge.py asks the classes themselves, and much more.
+"""
 
 from __future__ import annotations
 

@@ -166,6 +166,15 @@ def test_what_is_refused(change: dict[str, Any], problem: str) -> None:
     assert str(caught.value) == f"ElectLeadersRequest.{problem}"
 
 
+def test_a_struct_that_the_version_lacks_even_where_its_field_is_ignored() -> None:
+    shown = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 0, "responses": [], "nodeEndpoints": []}
+    assert FetchResponse.from_json(shown, 8) == FetchResponse()
+    with pytest.raises(
+        UnsupportedVersion, match=r"nodeEndpoints\[0\] version 8: NodeEndpoint exists at versions 16"
+    ):
+        FetchResponse.from_json(shown | {"nodeEndpoints": [{}]}, 8)
+
+
 def test_a_missing_field() -> None:
     with pytest.raises(DecodeError, match="electionType at offset 0: is missing"):
         ElectLeadersRequest.from_json({}, 1)
