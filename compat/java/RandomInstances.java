@@ -32,8 +32,9 @@ final class RandomInstances {
     /** Decides about form: what is null, and how long or how many. The values are the other one's. */
     private Random form;
     private boolean regular;
+    private boolean hasLong;
     private final List<Message> structures = new ArrayList<>();
-    private int budget = 300;
+    private int budget = 200;
 
     RandomInstances(long seed, short version, boolean sound) {
         this.seed = seed;
@@ -53,9 +54,11 @@ final class RandomInstances {
             if (chance(50))
                 deviate(pick(structures));
         }
-        for (int tries = 0; !sound && tries < 10; tries++) {
-            if (spoil(pick(structures)))
-                break;
+        if (!sound && !(chance(50) && fillAbsent())) {
+            for (int tries = 0; tries < 10; tries++) {
+                if (spoil(pick(structures)))
+                    break;
+            }
         }
         return message;
     }
@@ -137,7 +140,7 @@ final class RandomInstances {
     private int elements(Class<?> element, int depth) {
         boolean single = !Message.class.isAssignableFrom(element);
         int count = regular && depth == 0 && !single ? any(4, 5, 6, 9, 20) : any(0, 1, 1, 2, 3);
-        if (chance(4))
+        if (chance(2))
             count = single ? any(15, 16, 17, 18, 126, 127, 128, 300) : any(8, 127, 128);
         count = Math.min(count, Math.max(budget, depth == 0 ? 1 : 0));
         budget -= count;
@@ -214,11 +217,18 @@ final class RandomInstances {
 
     private int length() {
         int draw = form.nextInt(1000);
-        return draw < 5 ? any(LONG) : draw < 60 ? any(EDGES) : any(LENGTHS);
+        return draw < 2 && mayBeLong() ? any(LONG) : draw < 60 ? any(EDGES) : any(LENGTHS);
+    }
+
+    /** Once in an instance, or they would take most of the time. */
+    private boolean mayBeLong() {
+        boolean may = !regular && !hasLong;
+        hasLong |= may;
+        return may;
     }
 
     private byte[] bytes() {
-        byte[] made = new byte[form.nextInt(1000) == 0 ? 70_000 : length()];
+        byte[] made = new byte[form.nextInt(300) == 0 && mayBeLong() ? 70_000 : length()];
         random.nextBytes(made);
         return made;
     }
@@ -239,6 +249,28 @@ final class RandomInstances {
 
     // --- one thing that is impossible at this version
 
+    /** Gives a value to a field that does not exist at this version, if there is one. */
+    private boolean fillAbsent() {
+        List<Runnable> choices = new ArrayList<>();
+        for (Message structure : structures) {
+            GeneratedClasses.Shape shape = GeneratedClasses.shape(structure.getClass(), version);
+            for (GeneratedClasses.Slot slot : GeneratedClasses.slots(structure.getClass())) {
+                if (shape != null && shape.wireType(slot) == null)
+                    choices.add(() -> slot.put(structure, absentValue(slot)));
+            }
+        }
+        if (choices.isEmpty())
+            return false;
+        pick(choices).run();
+        return true;
+    }
+
+    private Object absentValue(GeneratedClasses.Slot slot) {
+        if (slot.type() == boolean.class)
+            return chance(80);
+        return !slot.type().isPrimitive() && chance(25) ? null : anyValue(slot.type(), slot.element(), 0);
+    }
+
     private boolean spoil(Message structure) {
         GeneratedClasses.Shape shape = GeneratedClasses.shape(structure.getClass(), version);
         if (shape == null)
@@ -248,7 +280,7 @@ final class RandomInstances {
             return spoilTags(structure, shape);
         GeneratedClasses.Slot slot = pick(slots);
         Type wire = shape.wireType(slot);
-        return wire == null ? fillAbsent(structure, slot) : spoilPresent(structure, slot, wire);
+        return wire != null && spoilPresent(structure, slot, wire);
     }
 
     private boolean spoilTags(Message structure, GeneratedClasses.Shape shape) {
@@ -261,11 +293,6 @@ final class RandomInstances {
         }
         tags.add(new RawTaggedField(pick(3, 9, 1_000, Integer.MAX_VALUE, -1), bytes()));
         tags.add(new RawTaggedField(pick(0, 1, 3, 8, 9), bytes()));
-        return true;
-    }
-
-    private boolean fillAbsent(Message structure, GeneratedClasses.Slot slot) {
-        slot.put(structure, !slot.type().isPrimitive() && chance(25) ? null : anyValue(slot.type(), slot.element(), 0));
         return true;
     }
 

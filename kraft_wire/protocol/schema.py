@@ -60,7 +60,7 @@ class Structure(msgspec.Struct, gc=False):
 
 @cache
 def versions_of(cls: type[Structure]) -> Versions:
-    """The first and last version at which a class inside a message has a form: those of its fields, if any."""
+    """The first and last version at which a class inside a message has a form: those of its fields."""
     spans = [field.present for field in cls.FIELDS if field.present != NO_VERSIONS]
     return min((low for low, _ in spans), default=0), max((high for _, high in spans), default=NEVER)
 
