@@ -30,7 +30,7 @@ the work of ``decode_from`` too."""
 LOCALS = ("data", "version", "pos", "ends", "start", "end", "columns", "message")
 RESERVED = (*LOCALS, "struct", "msgspec", "len", "list", "map", "range", "zip")
 """Names that fields must not take; ``end`` and ``columns`` are used up at once."""
-FEW_ROWS = 4
+FEW_ROWS = 5
 """Up to this compact size, an array's elements are read one by one."""
 
 

@@ -39,11 +39,12 @@ class _Uuids(dict[bytes, Uuid]):
             raise Fault
         if len(self) >= MOST_UUIDS:
             self.clear()
-        made = Uuid(raw)
-        self[made] = made
+        made = self[raw] = _new_uuid(Uuid, raw)
         return made
 
 
+_new_uuid: Final[Callable[[type[Uuid], bytes], Uuid]] = bytes.__new__
+"""Without looking at the length again."""
 UUIDS: Final = _Uuids()
 
 

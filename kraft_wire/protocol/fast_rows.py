@@ -18,13 +18,15 @@ MOST_AT_ONCE: Final = 128
 """Up to this compact size, an array has a plan that is kept and unpacks its fixed fields in one go."""
 MOST_PLANS: Final = 512
 """So many of those are kept."""
+PAUSE: Final = 16
+"""After an array whose elements differ, so many are read one by one: others probably differ as well."""
 
 Columns = tuple[Iterable[Any], ...]
 ReadRows = Callable[[bytes, int, int], tuple[Columns, int, int]]
 
 
 class Plan(NamedTuple):
-    """How to read an array of one compact size whose elements have one shape."""
+    """How to read an array of one compact size whose elements have one shape. A large one is not kept."""
 
     sizes: tuple[int, ...]
     """The shape: the compact sizes of an element's arrays."""
@@ -48,33 +50,50 @@ def row_reader(codes: str) -> ReadRows:
     one, and where that begins. It reads all or nothing.
     """
     parts = tuple(codes.split())
-    least_bytes = 1 + sum(struct.calcsize(">" + part) if part[-1] != "*" else 1 for part in parts)
+    least_bytes = 1 + sum(1 if part.endswith("*") else struct.calcsize(">" + part) for part in parts)
+    arrays = _arrays(parts)
     in_turn = _in_turn(parts)
-    nothing: Columns = in_turn([()] * (1 + codes.count("*")))
-    last = _plan(parts, (1,) * codes.count("*"), 1)
+    nothing: Columns = in_turn([()] * (1 + len(arrays)))
+    last = _plan(parts, (1,) * len(arrays), 1)
+    failed = 0
 
     def read(data: bytes, pos: int, size: int) -> tuple[Columns, int, int]:
-        nonlocal last
-        plan = last
-        if plan.size != size:
+        nonlocal last, failed
+        if failed:
+            failed -= 1
+            return nothing, size, pos
+        if last.size != size:
             if (size - 1) * least_bytes > len(data) - pos:
                 return nothing, size, pos
-            plan = _plan_for(parts, plan.sizes, size)
-        rows = data[pos : pos + plan.span_bytes]
-        if plan.lengths(rows) != plan.expected:
-            sizes = _sizes_at(data, pos, parts)
-            if sizes is None or sizes == plan.sizes:
-                return nothing, size, pos
-            plan = _plan_for(parts, sizes, size)
-            rows = data[pos : pos + plan.span_bytes]
-            if plan.lengths(rows) != plan.expected:
-                return nothing, size, pos
-        if size <= MOST_AT_ONCE:
-            last = plan
-        columns = in_turn([iter(plan.fixed(rows)), *[column(rows) for column in plan.arrays]])
-        return columns, 1, pos + plan.span_bytes
+            last = _plan_for(parts, last.sizes, size)
+        sizes, _, span_bytes, lengths, expected, fixed, columns = last
+        rows = data[pos : pos + span_bytes]
+        if lengths(rows) == expected:
+            if size > MOST_AT_ONCE:
+                last = _plan(parts, sizes, 1)
+            found = in_turn([iter(fixed(rows)), *[column(rows) for column in columns]])
+            return found, 1, pos + span_bytes
+        first = _sizes_at(data, pos, arrays)
+        if first is None or first == sizes:
+            failed, last = PAUSE, _plan(parts, sizes, 1)
+            return nothing, size, pos
+        last = _plan_for(parts, first, size)
+        return read(data, pos, size)
 
     return read
+
+
+def _arrays(parts: tuple[str, ...]) -> list[tuple[int, int]]:
+    """For each array, how many bytes lie between it and the one before, and in each of its elements."""
+    found = []
+    distance = 0
+    for part in parts:
+        if part.endswith("*"):
+            found.append((distance, struct.calcsize(">" + part[:-1])))
+            distance = 0
+        else:
+            distance += struct.calcsize(">" + part)
+    return found
 
 
 def _in_turn(parts: tuple[str, ...]) -> Callable[[list[Iterable[Any]]], Columns]:
@@ -84,17 +103,16 @@ def _in_turn(parts: tuple[str, ...]) -> Callable[[list[Iterable[Any]]], Columns]
     return itemgetter(*order) if len(order) > 1 else lambda columns: (columns[order[0]],)
 
 
-def _sizes_at(data: bytes, pos: int, parts: tuple[str, ...]) -> tuple[int, ...] | None:
-    """The sizes of the arrays of the element at ``pos``, unless one is unusual, or beyond the data."""
+def _sizes_at(data: bytes, pos: int, arrays: list[tuple[int, int]]) -> tuple[int, ...] | None:
+    """The sizes of the arrays of the element at ``pos``, if each is one byte and no null."""
     sizes = []
-    for part in parts:
-        if part.endswith("*"):
-            if pos >= len(data) or not 0 < data[pos] < 128:
-                return None
-            sizes.append(data[pos])
-            pos += 1 + (data[pos] - 1) * struct.calcsize(">" + part[:-1])
-        else:
-            pos += struct.calcsize(">" + part)
+    for distance, width in arrays:
+        pos += distance
+        size = data[pos]
+        if not 0 < size < 128:
+            return None
+        sizes.append(size)
+        pos += 1 + (size - 1) * width
     return tuple(sizes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import tracemalloc
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.fast_read import MOST_UUIDS, UUIDS
-from kraft_wire.protocol.fast_rows import row_reader
+from kraft_wire.protocol.fast_rows import PAUSE, ReadRows, row_reader
 from kraft_wire.protocol.fault import Fault
 from kraft_wire.protocol.message import Message, decode_message_carefully
 from kraft_wire.protocol.messages import metadata_response
@@ -82,6 +83,8 @@ def test_elements_of_one_shape_need_neither_a_loop_nor_help(
 ) -> None:
     made = [_partition(index, 3, 2, 0) for index in range(count)]
     raw = MetadataResponse(topics=[MetadataResponseTopic(name="", partitions=made)]).encode(12)
+    for _ in range(PAUSE):
+        MetadataResponse.decode(raw, 12)
 
     def unexpected(*_: object) -> None:
         raise AssertionError("one element was read by itself")
@@ -104,22 +107,59 @@ def test_ids_in_rows_are_ids() -> None:
     assert {type(each.pre_vote) for each in decoded.topics[0].partitions} == {bool}
 
 
-def test_nothing_is_read_where_an_element_differs_or_is_missing() -> None:
-    read = row_reader("h i*")
-    element = b"\x00\x05" + b"\x02" + b"\x00\x00\x00\x09" + b"\x00"
-    other = b"\x00\x05" + b"\x01" + b"\x00"
-    columns, size, pos = read(b"-" + element * 5, 1, 6)
-    assert (size, pos, list(zip(*columns, strict=True))) == (1, 41, [(5, (9,))] * 5)
-    for data in (element * 4 + other, element * 5 + b"", element * 5 + element[:-1], other + element * 4):
-        columns, size, pos = read(data, 0, 7)
-        assert (size, pos, list(zip(*columns, strict=True))) == (7, 0, [])
-    tagged = element * 4 + element[:-1] + b"\x01"
-    assert read(tagged, 0, 6)[1:] == (6, 0)
+ELEMENT = b"\x00\x05" + b"\x02" + b"\x00\x00\x00\x09" + b"\x00"
+OTHER = b"\x00\x06" + b"\x01" + b"\x00"
+TAGGED = ELEMENT[:-1] + b"\x01"
+
+
+def fresh_reader() -> ReadRows:
+    """One that has met nothing yet."""
+    return row_reader.__wrapped__("h i*")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ELEMENT * 4 + OTHER,
+        OTHER + ELEMENT * 4,
+        ELEMENT * 5,
+        ELEMENT * 5 + ELEMENT[:-1],
+        ELEMENT * 5 + TAGGED,
+        ELEMENT * 5 + b"\x00\x05\x00\x00",
+        b"\x00\x05\x80\x01" * 6,
+    ],
+)
+def test_nothing_is_read_where_an_element_differs_or_is_missing(rows: bytes) -> None:
+    read = fresh_reader()
+    assert read(b"-" + rows, 1, 7) == (((), ()), 7, 1)
+    # What has been met makes no difference.
+    read = fresh_reader()
+    assert read(ELEMENT * 6, 0, 7)[1:] == (1, 48)
+    assert read(b"-" + rows, 1, 7) == (((), ()), 7, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 150)), max_size=40))
+def test_arrays_of_changing_shapes(shapes: list[tuple[int, int]]) -> None:
+    read = fresh_reader()
+    for length, count in shapes:
+        values = tuple(range(length))
+        rows = struct.pack(f">hB{length}iB", 7, length + 1, *values, 0) * count
+        columns, size, pos = read(b"--" + rows + b"-", 2, count + 1)
+        assert list(zip(*columns, strict=True)) == [(7, values)] * count
+        assert (size, pos) == (1, 2 + len(rows))
+
+
+def test_where_elements_differ_the_next_arrays_are_left_alone_for_a_while() -> None:
+    read = fresh_reader()
+    read(ELEMENT * 4 + OTHER, 0, 6)
+    for _ in range(PAUSE):
+        assert read(ELEMENT * 5, 0, 6)[1:] == (6, 0)
+    assert read(ELEMENT * 5, 0, 6)[1:] == (1, 40)
 
 
 def test_no_plan_is_made_for_more_than_there_can_be() -> None:
     """A count alone costs nothing."""
-    read = row_reader("i i*")
+    read = fresh_reader()
     tracemalloc.start()
     try:
         for size in (128, 100_000, 1_000_001):

@@ -388,7 +388,7 @@ class FetchResponse(Message, gc=False):
                                             aborted_transactions_size_2, pos = long_count(
                                                 data, pos, aborted_transactions_size_2,
                                             )
-                                        if aborted_transactions_size_2 > 4:
+                                        if aborted_transactions_size_2 > 5:
                                             columns, aborted_transactions_size_2, pos = _read_rows_q_q(
                                                 data, pos, aborted_transactions_size_2,
                                             )
@@ -559,7 +559,7 @@ class FetchResponse(Message, gc=False):
                                             aborted_transactions_size_3, pos = long_count(
                                                 data, pos, aborted_transactions_size_3,
                                             )
-                                        if aborted_transactions_size_3 > 4:
+                                        if aborted_transactions_size_3 > 5:
                                             columns, aborted_transactions_size_3, pos = _read_rows_q_q(
                                                 data, pos, aborted_transactions_size_3,
                                             )

@@ -211,7 +211,7 @@ class VoteResponse(Message, gc=False):
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                            if partitions_size_2 > 4:
+                            if partitions_size_2 > 5:
                                 columns, partitions_size_2, pos = _read_rows_i_h_i_i_t(
                                     data, pos, partitions_size_2,
                                 )
@@ -301,7 +301,7 @@ class VoteResponse(Message, gc=False):
                         if partitions_size_3 != 1:
                             if not 0 < partitions_size_3 < 128:
                                 partitions_size_3, pos = long_count(data, pos, partitions_size_3)
-                            if partitions_size_3 > 4:
+                            if partitions_size_3 > 5:
                                 columns, partitions_size_3, pos = _read_rows_i_h_i_i_t(
                                     data, pos, partitions_size_3,
                                 )

@@ -167,7 +167,7 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                                         results_by_partition_size, pos = long_count(
                                             data, pos, results_by_partition_size,
                                         )
-                                    if results_by_partition_size > 4:
+                                    if results_by_partition_size > 5:
                                         columns, results_by_partition_size, pos = _read_rows_i_h(
                                             data, pos, results_by_partition_size,
                                         )
@@ -241,7 +241,7 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                                 results_by_partition_size_2, pos = long_count(
                                     data, pos, results_by_partition_size_2,
                                 )
-                            if results_by_partition_size_2 > 4:
+                            if results_by_partition_size_2 > 5:
                                 columns, results_by_partition_size_2, pos = _read_rows_i_h(
                                     data, pos, results_by_partition_size_2,
                                 )

@@ -157,7 +157,7 @@ class AlterPartitionRequest(Message, gc=False):
                                         new_isr_with_epochs_size, pos = long_count(
                                             data, pos, new_isr_with_epochs_size,
                                         )
-                                    if new_isr_with_epochs_size > 4:
+                                    if new_isr_with_epochs_size > 5:
                                         columns, new_isr_with_epochs_size, pos = _read_rows_i_q(
                                             data, pos, new_isr_with_epochs_size,
                                         )
@@ -216,7 +216,7 @@ class AlterPartitionRequest(Message, gc=False):
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                            if partitions_size_2 > 4:
+                            if partitions_size_2 > 5:
                                 columns, partitions_size_2, pos = _read_rows_i_i_in_b_i(
                                     data, pos, partitions_size_2,
                                 )

@@ -152,7 +152,7 @@ class ApiVersionsResponse(Message, gc=False):
                 if api_keys_size != 1:
                     if not 0 < api_keys_size < 128:
                         api_keys_size, pos = long_count(data, pos, api_keys_size)
-                    if api_keys_size > 4:
+                    if api_keys_size > 5:
                         columns, api_keys_size, pos = _read_rows_h_h_h(data, pos, api_keys_size)
                         api_keys = list(map(ApiVersion, *columns))
                     while api_keys_size > 1:

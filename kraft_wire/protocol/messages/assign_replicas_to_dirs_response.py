@@ -132,7 +132,7 @@ class AssignReplicasToDirsResponse(Message, gc=False):
                                 if partitions_size != 1:
                                     if not 0 < partitions_size < 128:
                                         partitions_size, pos = long_count(data, pos, partitions_size)
-                                    if partitions_size > 4:
+                                    if partitions_size > 5:
                                         columns, partitions_size, pos = _read_rows_i_h(
                                             data, pos, partitions_size,
                                         )

@@ -214,7 +214,7 @@ class BeginQuorumEpochResponse(Message, gc=False):
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                            if partitions_size_2 > 4:
+                            if partitions_size_2 > 5:
                                 columns, partitions_size_2, pos = _read_rows_i_h_i_i(
                                     data, pos, partitions_size_2,
                                 )

@@ -99,7 +99,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 if assigned_partitions_size != 1:
                     if not 0 < assigned_partitions_size < 128:
                         assigned_partitions_size, pos = long_count(data, pos, assigned_partitions_size)
-                    if assigned_partitions_size > 4:
+                    if assigned_partitions_size > 5:
                         columns, assigned_partitions_size, pos = _read_rows_16s_in(
                             data, pos, assigned_partitions_size,
                         )
@@ -159,7 +159,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_pending_revocation_size, pos = long_count(
                             data, pos, partitions_pending_revocation_size,
                         )
-                    if partitions_pending_revocation_size > 4:
+                    if partitions_pending_revocation_size > 5:
                         columns, partitions_pending_revocation_size, pos = _read_rows_16s_in(
                             data, pos, partitions_pending_revocation_size,
                         )

@@ -75,7 +75,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, gc=False):
                 if topic_partitions_size != 1:
                     if not 0 < topic_partitions_size < 128:
                         topic_partitions_size, pos = long_count(data, pos, topic_partitions_size)
-                    if topic_partitions_size > 4:
+                    if topic_partitions_size > 5:
                         columns, topic_partitions_size, pos = _read_rows_16s_in(
                             data, pos, topic_partitions_size,
                         )

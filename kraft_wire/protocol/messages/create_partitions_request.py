@@ -126,7 +126,7 @@ class CreatePartitionsRequest(Message, gc=False):
                             if assignments_size != 1:
                                 if not 0 < assignments_size < 128:
                                     assignments_size, pos = long_count(data, pos, assignments_size)
-                                if assignments_size > 4:
+                                if assignments_size > 5:
                                     columns, assignments_size, pos = _read_rows_in(
                                         data, pos, assignments_size,
                                     )

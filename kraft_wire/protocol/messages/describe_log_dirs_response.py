@@ -175,7 +175,7 @@ class DescribeLogDirsResponse(Message, gc=False):
                                 if partitions_size != 1:
                                     if not 0 < partitions_size < 128:
                                         partitions_size, pos = long_count(data, pos, partitions_size)
-                                    if partitions_size > 4:
+                                    if partitions_size > 5:
                                         columns, partitions_size, pos = _read_rows_i_q_q_t(
                                             data, pos, partitions_size,
                                         )
@@ -264,7 +264,7 @@ class DescribeLogDirsResponse(Message, gc=False):
                                 if partitions_size_2 != 1:
                                     if not 0 < partitions_size_2 < 128:
                                         partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                                    if partitions_size_2 > 4:
+                                    if partitions_size_2 > 5:
                                         columns, partitions_size_2, pos = _read_rows_i_q_q_t(
                                             data, pos, partitions_size_2,
                                         )

@@ -168,7 +168,7 @@ class DescribeProducersResponse(Message, gc=False):
                                         active_producers_size, pos = long_count(
                                             data, pos, active_producers_size,
                                         )
-                                    if active_producers_size > 4:
+                                    if active_producers_size > 5:
                                         columns, active_producers_size, pos = _read_rows_q_i_i_q_i_q(
                                             data, pos, active_producers_size,
                                         )

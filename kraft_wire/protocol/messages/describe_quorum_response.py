@@ -248,7 +248,7 @@ class DescribeQuorumResponse(Message, gc=False):
                                 if current_voters_size != 1:
                                     if not 0 < current_voters_size < 128:
                                         current_voters_size, pos = long_count(data, pos, current_voters_size)
-                                    if current_voters_size > 4:
+                                    if current_voters_size > 5:
                                         columns, current_voters_size, pos = _read_rows_i_16s_q_q_q(
                                             data, pos, current_voters_size,
                                         )
@@ -284,7 +284,7 @@ class DescribeQuorumResponse(Message, gc=False):
                                 if observers_size != 1:
                                     if not 0 < observers_size < 128:
                                         observers_size, pos = long_count(data, pos, observers_size)
-                                    if observers_size > 4:
+                                    if observers_size > 5:
                                         columns, observers_size, pos = _read_rows_i_16s_q_q_q(
                                             data, pos, observers_size,
                                         )

@@ -143,7 +143,7 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                         if credential_infos_size != 1:
                             if not 0 < credential_infos_size < 128:
                                 credential_infos_size, pos = long_count(data, pos, credential_infos_size)
-                            if credential_infos_size > 4:
+                            if credential_infos_size > 5:
                                 columns, credential_infos_size, pos = _read_rows_b_i(
                                     data, pos, credential_infos_size,
                                 )

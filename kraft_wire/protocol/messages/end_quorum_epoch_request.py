@@ -192,7 +192,7 @@ class EndQuorumEpochRequest(Message, gc=False):
                                         preferred_candidates_size, pos = long_count(
                                             data, pos, preferred_candidates_size,
                                         )
-                                    if preferred_candidates_size > 4:
+                                    if preferred_candidates_size > 5:
                                         columns, preferred_candidates_size, pos = _read_rows_i_16s(
                                             data, pos, preferred_candidates_size,
                                         )

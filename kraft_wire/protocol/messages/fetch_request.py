@@ -334,7 +334,7 @@ class FetchRequest(Message, gc=False):
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                            if partitions_size_2 > 4:
+                            if partitions_size_2 > 5:
                                 columns, partitions_size_2, pos = _read_rows_i_i_q_i_q_i(
                                     data, pos, partitions_size_2,
                                 )
@@ -390,7 +390,7 @@ class FetchRequest(Message, gc=False):
                         forgotten_topics_data_size_2, pos = long_count(
                             data, pos, forgotten_topics_data_size_2,
                         )
-                    if forgotten_topics_data_size_2 > 4:
+                    if forgotten_topics_data_size_2 > 5:
                         columns, forgotten_topics_data_size_2, pos = _read_rows_16s_in(
                             data, pos, forgotten_topics_data_size_2,
                         )
@@ -503,7 +503,7 @@ class FetchRequest(Message, gc=False):
                         if partitions_size_4 != 1:
                             if not 0 < partitions_size_4 < 128:
                                 partitions_size_4, pos = long_count(data, pos, partitions_size_4)
-                            if partitions_size_4 > 4:
+                            if partitions_size_4 > 5:
                                 columns, partitions_size_4, pos = _read_rows_i_i_q_i_q_i(
                                     data, pos, partitions_size_4,
                                 )

@@ -431,7 +431,7 @@ class FetchResponse(Message, gc=False):
                                             aborted_transactions_size_2, pos = long_count(
                                                 data, pos, aborted_transactions_size_2,
                                             )
-                                        if aborted_transactions_size_2 > 4:
+                                        if aborted_transactions_size_2 > 5:
                                             columns, aborted_transactions_size_2, pos = _read_rows_q_q(
                                                 data, pos, aborted_transactions_size_2,
                                             )
@@ -627,7 +627,7 @@ class FetchResponse(Message, gc=False):
                                             aborted_transactions_size_3, pos = long_count(
                                                 data, pos, aborted_transactions_size_3,
                                             )
-                                        if aborted_transactions_size_3 > 4:
+                                        if aborted_transactions_size_3 > 5:
                                             columns, aborted_transactions_size_3, pos = _read_rows_q_q(
                                                 data, pos, aborted_transactions_size_3,
                                             )

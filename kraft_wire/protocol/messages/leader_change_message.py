@@ -83,7 +83,7 @@ class LeaderChangeMessage(Message, gc=False):
                 if voters_size != 1:
                     if not 0 < voters_size < 128:
                         voters_size, pos = long_count(data, pos, voters_size)
-                    if voters_size > 4:
+                    if voters_size > 5:
                         columns, voters_size, pos = _read_rows_i_16s(data, pos, voters_size)
                         voters = [
                             Voter(voter_id, UUIDS[voter_directory_id])
@@ -105,7 +105,7 @@ class LeaderChangeMessage(Message, gc=False):
                 if granting_voters_size != 1:
                     if not 0 < granting_voters_size < 128:
                         granting_voters_size, pos = long_count(data, pos, granting_voters_size)
-                    if granting_voters_size > 4:
+                    if granting_voters_size > 5:
                         columns, granting_voters_size, pos = _read_rows_i_16s(data, pos, granting_voters_size)
                         granting_voters = [
                             Voter(voter_id, UUIDS[voter_directory_id])
@@ -137,7 +137,7 @@ class LeaderChangeMessage(Message, gc=False):
                 if voters_size_2 != 1:
                     if not 0 < voters_size_2 < 128:
                         voters_size_2, pos = long_count(data, pos, voters_size_2)
-                    if voters_size_2 > 4:
+                    if voters_size_2 > 5:
                         columns, voters_size_2, pos = _read_rows_i(data, pos, voters_size_2)
                         voters_2 = list(map(Voter, *columns))
                     while voters_size_2 > 1:
@@ -156,7 +156,7 @@ class LeaderChangeMessage(Message, gc=False):
                 if granting_voters_size_2 != 1:
                     if not 0 < granting_voters_size_2 < 128:
                         granting_voters_size_2, pos = long_count(data, pos, granting_voters_size_2)
-                    if granting_voters_size_2 > 4:
+                    if granting_voters_size_2 > 5:
                         columns, granting_voters_size_2, pos = _read_rows_i(data, pos, granting_voters_size_2)
                         granting_voters_2 = list(map(Voter, *columns))
                     while granting_voters_size_2 > 1:

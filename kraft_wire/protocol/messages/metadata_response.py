@@ -248,7 +248,7 @@ class MetadataResponse(Message, gc=False):
                         if partitions_size != 1:
                             if not 0 < partitions_size < 128:
                                 partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
+                            if partitions_size > 5:
                                 columns, partitions_size, pos = _read_rows_h_i_i_i_in_in_in(
                                     data, pos, partitions_size,
                                 )
@@ -388,7 +388,7 @@ class MetadataResponse(Message, gc=False):
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                            if partitions_size_2 > 4:
+                            if partitions_size_2 > 5:
                                 columns, partitions_size_2, pos = _read_rows_h_i_i_i_in_in_in(
                                     data, pos, partitions_size_2,
                                 )

@@ -118,7 +118,7 @@ class OffsetCommitResponse(Message, gc=False):
                         if partitions_size != 1:
                             if not 0 < partitions_size < 128:
                                 partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
+                            if partitions_size > 5:
                                 columns, partitions_size, pos = _read_rows_i_h(data, pos, partitions_size)
                                 partitions = list(map(OffsetCommitResponsePartition, *columns))
                             while partitions_size > 1:
@@ -169,7 +169,7 @@ class OffsetCommitResponse(Message, gc=False):
                         if partitions_size_2 != 1:
                             if not 0 < partitions_size_2 < 128:
                                 partitions_size_2, pos = long_count(data, pos, partitions_size_2)
-                            if partitions_size_2 > 4:
+                            if partitions_size_2 > 5:
                                 columns, partitions_size_2, pos = _read_rows_i_h(data, pos, partitions_size_2)
                                 partitions_2 = list(map(OffsetCommitResponsePartition, *columns))
                             while partitions_size_2 > 1:

@@ -168,7 +168,7 @@ class OffsetFetchRequest(Message, gc=False):
                             if topics_size != 1:
                                 if not 0 < topics_size < 128:
                                     topics_size, pos = long_count(data, pos, topics_size)
-                                if topics_size > 4:
+                                if topics_size > 5:
                                     columns, topics_size, pos = _read_rows_16s_in(data, pos, topics_size)
                                     topics = [
                                         OffsetFetchRequestTopics('', UUIDS[topic_id], partition_indexes)

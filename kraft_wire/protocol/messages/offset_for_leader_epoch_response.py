@@ -122,7 +122,7 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                         if partitions_size != 1:
                             if not 0 < partitions_size < 128:
                                 partitions_size, pos = long_count(data, pos, partitions_size)
-                            if partitions_size > 4:
+                            if partitions_size > 5:
                                 columns, partitions_size, pos = _read_rows_h_i_i_q(data, pos, partitions_size)
                                 partitions = list(map(EpochEndOffset, *columns))
                             while partitions_size > 1:

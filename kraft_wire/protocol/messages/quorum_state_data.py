@@ -116,7 +116,7 @@ class QuorumStateData(Message, gc=False):
                     if current_voters_size != 1:
                         if not 0 < current_voters_size < 128:
                             current_voters_size, pos = long_count(data, pos, current_voters_size)
-                        if current_voters_size > 4:
+                        if current_voters_size > 5:
                             columns, current_voters_size, pos = _read_rows_i(data, pos, current_voters_size)
                             current_voters = list(map(Voter, *columns))
                         while current_voters_size > 1:

@@ -159,7 +159,7 @@ class ReadShareGroupStateResponse(Message, gc=False):
                                 if state_batches_size != 1:
                                     if not 0 < state_batches_size < 128:
                                         state_batches_size, pos = long_count(data, pos, state_batches_size)
-                                    if state_batches_size > 4:
+                                    if state_batches_size > 5:
                                         columns, state_batches_size, pos = _read_rows_q_q_b_h(
                                             data, pos, state_batches_size,
                                         )

@@ -114,7 +114,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                 if segment_leader_epochs_size != 1:
                     if not 0 < segment_leader_epochs_size < 128:
                         segment_leader_epochs_size, pos = long_count(data, pos, segment_leader_epochs_size)
-                    if segment_leader_epochs_size > 4:
+                    if segment_leader_epochs_size > 5:
                         columns, segment_leader_epochs_size, pos = _read_rows_i_q(
                             data, pos, segment_leader_epochs_size,
                         )

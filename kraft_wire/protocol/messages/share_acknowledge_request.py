@@ -170,7 +170,7 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                         acknowledgement_batches_size, pos = long_count(
                                             data, pos, acknowledgement_batches_size,
                                         )
-                                    if acknowledgement_batches_size > 4:
+                                    if acknowledgement_batches_size > 5:
                                         columns, acknowledgement_batches_size, pos = _read_rows_q_q_bn(
                                             data, pos, acknowledgement_batches_size,
                                         )
@@ -272,7 +272,7 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                         acknowledgement_batches_size_2, pos = long_count(
                                             data, pos, acknowledgement_batches_size_2,
                                         )
-                                    if acknowledgement_batches_size_2 > 4:
+                                    if acknowledgement_batches_size_2 > 5:
                                         columns, acknowledgement_batches_size_2, pos = _read_rows_q_q_bn(
                                             data, pos, acknowledgement_batches_size_2,
                                         )

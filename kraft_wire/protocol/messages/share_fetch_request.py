@@ -217,7 +217,7 @@ class ShareFetchRequest(Message, gc=False):
                                         acknowledgement_batches_size, pos = long_count(
                                             data, pos, acknowledgement_batches_size,
                                         )
-                                    if acknowledgement_batches_size > 4:
+                                    if acknowledgement_batches_size > 5:
                                         columns, acknowledgement_batches_size, pos = _read_rows_q_q_bn(
                                             data, pos, acknowledgement_batches_size,
                                         )
@@ -272,7 +272,7 @@ class ShareFetchRequest(Message, gc=False):
                 if forgotten_topics_data_size != 1:
                     if not 0 < forgotten_topics_data_size < 128:
                         forgotten_topics_data_size, pos = long_count(data, pos, forgotten_topics_data_size)
-                    if forgotten_topics_data_size > 4:
+                    if forgotten_topics_data_size > 5:
                         columns, forgotten_topics_data_size, pos = _read_rows_16s_in(
                             data, pos, forgotten_topics_data_size,
                         )
@@ -358,7 +358,7 @@ class ShareFetchRequest(Message, gc=False):
                                         acknowledgement_batches_size_2, pos = long_count(
                                             data, pos, acknowledgement_batches_size_2,
                                         )
-                                    if acknowledgement_batches_size_2 > 4:
+                                    if acknowledgement_batches_size_2 > 5:
                                         columns, acknowledgement_batches_size_2, pos = _read_rows_q_q_bn(
                                             data, pos, acknowledgement_batches_size_2,
                                         )
@@ -415,7 +415,7 @@ class ShareFetchRequest(Message, gc=False):
                         forgotten_topics_data_size_2, pos = long_count(
                             data, pos, forgotten_topics_data_size_2,
                         )
-                    if forgotten_topics_data_size_2 > 4:
+                    if forgotten_topics_data_size_2 > 5:
                         columns, forgotten_topics_data_size_2, pos = _read_rows_16s_in(
                             data, pos, forgotten_topics_data_size_2,
                         )

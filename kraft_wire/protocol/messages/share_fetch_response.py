@@ -278,7 +278,7 @@ class ShareFetchResponse(Message, gc=False):
                                         acquired_records_size, pos = long_count(
                                             data, pos, acquired_records_size,
                                         )
-                                    if acquired_records_size > 4:
+                                    if acquired_records_size > 5:
                                         columns, acquired_records_size, pos = _read_rows_q_q_h(
                                             data, pos, acquired_records_size,
                                         )

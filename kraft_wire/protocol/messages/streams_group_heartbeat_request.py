@@ -521,7 +521,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                     copartition_groups_size, pos = long_count(
                                         data, pos, copartition_groups_size,
                                     )
-                                if copartition_groups_size > 4:
+                                if copartition_groups_size > 5:
                                     columns, copartition_groups_size, pos = _read_rows_hn_hn_hn(
                                         data, pos, copartition_groups_size,
                                     )

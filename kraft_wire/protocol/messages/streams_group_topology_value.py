@@ -327,7 +327,7 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         if copartition_groups_size != 1:
                             if not 0 < copartition_groups_size < 128:
                                 copartition_groups_size, pos = long_count(data, pos, copartition_groups_size)
-                            if copartition_groups_size > 4:
+                            if copartition_groups_size > 5:
                                 columns, copartition_groups_size, pos = _read_rows_hn_hn_hn(
                                     data, pos, copartition_groups_size,
                                 )
