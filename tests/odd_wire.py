@@ -7,6 +7,7 @@ longer than they need be, tag sections out of order. ``mutate`` knows no schema 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -76,6 +77,7 @@ class OddWriter:
         self._oddity = oddity
         self._out = bytearray()
         self._may_be_long = random.random() < 0.1
+        self._may_repeat = random.random() < 0.3
 
     def write(self, cls: type[Structure]) -> bytes:
         self._structure(cls, 0)
@@ -113,10 +115,31 @@ class OddWriter:
         count = self._random.choice((0, 1, 1, 2, 3) if depth < DEEPEST_REPETITION else (0, 1))
         if field.struct is None and self._random.random() < 0.05:
             count = self._random.choice((16, 17, 18, 127, 128))
-        self._length(-1 if is_null else count, field, 4)
+        elements: list[bytes] = []
         if not is_null:
-            for _ in range(count):
-                self._element(field, depth + 1, False)
+            elements = [self._apart(partial(self._element, field, depth + 1, False)) for _ in range(count)]
+            if field.struct is not None and elements and self._may_repeat and self._random.random() < 0.5:
+                self._may_repeat = False
+                elements = self._alike(elements)
+        self._length(-1 if is_null else len(elements), field, 4)
+        for element in elements:
+            self._out += element
+
+    def _alike(self, elements: list[bytes]) -> list[bytes]:
+        """More elements of one shape, as most arrays of structs have them; a few are not quite so."""
+        alike = elements[:1] * self._random.choices((4, 5, 9, 130), (8, 8, 8, 1))[0]
+        for element in elements[1:]:
+            alike.insert(self._random.randrange(len(alike) + 1), element)
+        if self._odd():
+            alike[self._random.randrange(len(alike))] = mutate(self._random, elements[0], elements)
+        return alike
+
+    def _apart(self, write: Callable[[], None]) -> bytes:
+        """What ``write`` writes, by itself."""
+        around, self._out = self._out, bytearray()
+        write()
+        written, self._out = bytes(self._out), around
+        return written
 
     def _element(self, field: Field, depth: int, is_null: bool) -> None:
         if field.struct is not None:
@@ -160,7 +183,7 @@ class OddWriter:
 
     def _tag_section(self, cls: type[Structure], depth: int) -> None:
         entries = [
-            (field.tag, self._payload(field, depth))
+            (field.tag, self._apart(partial(self._value, field, depth, tagged=True)))
             for field in cls.FIELDS
             if field.tag >= 0
             and (field.is_tagged(self._version) or self._odd())
@@ -184,12 +207,6 @@ class OddWriter:
 
     def _strange_tag(self, entries: list[tuple[int, bytes]]) -> None:
         entries.append((self._random.choice(ODD_TAGS), self._random.randbytes(3)))
-
-    def _payload(self, field: Field, depth: int) -> bytes:
-        around, self._out = self._out, bytearray()
-        self._value(field, depth, tagged=True)
-        payload, self._out = bytes(self._out), around
-        return payload
 
 
 def mutate(random: Random, raw: bytes, others: Sequence[bytes]) -> bytes:

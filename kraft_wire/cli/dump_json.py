@@ -24,6 +24,12 @@ Printer = Callable[[Any], str]
 _NAMED_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b"}
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 TEXTS_REMEMBERED = 16_384
+SETS = ("int32", "uuid")
+"""Kinds of which most arrays are sets of brokers or of directories.
+
+Floating point can't be among them: 0.0 and -0.0 are equal and yet not the same.
+"""
+LARGEST_REMEMBERED = 16
 
 
 def metadata_json(message: Message, version: int) -> str:
@@ -81,7 +87,7 @@ def _member_printer(field: Field, defaults: Structure, version: int, records: Pr
     """Prints a member's value; of a tagged field its name, too, or nothing where it has its default."""
     text = _element_printer(field, version, records)
     if field.array:
-        text = _array_printer(text, repeats=field.struct is None and field.kind != "float64")
+        text = _array_printer(text, repeats=field.kind in SETS)
     if field.is_nullable(version):
         text = _nullable_printer(text)
     if field.is_tagged(version):
@@ -94,15 +100,15 @@ def _head(field: Field) -> str:
 
 
 def _array_printer(element: Printer, *, repeats: bool) -> Printer:
-    """``repeats`` says that there are few different values: sets of brokers or directories, for example.
-
-    Not so for floating point, where 0.0 and -0.0 are equal and yet not the same.
-    """
+    """``repeats`` says that there are few different values where there are few elements."""
 
     def text(members: Iterable[Any]) -> str:
         return "[" + ",".join(map(element, members)) + "]"
 
-    return lru_cache(TEXTS_REMEMBERED)(text) if repeats else text
+    if not repeats:
+        return text
+    remembered = lru_cache(TEXTS_REMEMBERED)(text)
+    return lambda members: remembered(members) if len(members) <= LARGEST_REMEMBERED else text(members)
 
 
 def _nullable_printer(present: Printer) -> Printer:

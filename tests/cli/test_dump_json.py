@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from random_messages import all_messages, random_message
 from schema_samples import field, generated, message
 
 from kraft_wire.cli.dump_json import message_json, metadata_json
@@ -79,6 +80,15 @@ def test_the_printer_says_what_to_json_says(cls: type[Message]) -> None:
             text = message_json(message, version)
             assert json.loads(text) == message.to_json(version)
             assert list(json.loads(text)) == list(message.to_json(version))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_says_so_of_messages_of_every_kind(seed: int) -> None:
+    random = Random(seed)
+    for cls in all_messages()[seed::8]:
+        for version in range(cls.MIN_VERSION, cls.MAX_VERSION + 1):
+            message = random_message(random, cls, version)
+            assert json.loads(message_json(message, version)) == message.to_json(version)
 
 
 def test_a_metadata_record_is_wrapped_in_its_type_and_version() -> None:

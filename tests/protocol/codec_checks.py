@@ -22,6 +22,7 @@ STEPS_PER_BYTE = 80
 STEPS_BESIDE = 1000
 """The same for steps: lines of Python that are executed, calls and returns."""
 HIGHEST_TAG = 2**31 - 2
+BEHIND = bytes(100)
 
 
 def check_codec(cls: type[Message], version: int, raw: bytes) -> bool:
@@ -40,6 +41,8 @@ def check_codec(cls: type[Message], version: int, raw: bytes) -> bool:
     message, end = decoded
     assert 0 <= end <= len(raw)
     assert repr(alone) == repr(message)
+    # What reads too far gives itself away where it can.
+    assert repr(cls.decode_from(raw[:end] + BEHIND, version, 0)) == repr(decoded)
     check_encoding(message, version)
     return True
 

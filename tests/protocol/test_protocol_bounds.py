@@ -22,7 +22,7 @@ from kraft_wire.protocol.varint import uvarint
 
 SIZE_BYTES = 1000
 """Many elements, so that what a decoder takes beside them hardly counts."""
-HUGE_COUNTS = (1_000_000, 1_000_001, 2**31 - 1)
+HUGE_COUNTS = (126, 127, 10_000, 1_000_000, 1_000_001, 2**31 - 1)
 
 
 def layouts(cls: type[Message]) -> list[int]:

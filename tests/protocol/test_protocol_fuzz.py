@@ -15,7 +15,7 @@ from fuzzing import MESSAGES, OTHER_MESSAGES, VERSIONS, Fuzz, message_inputs
 
 from kraft_wire.protocol.message import Message
 
-MEASURED_OF = 4
+MEASURED_OF = 8
 """Every so many inputs work and memory are measured, and what takes longer is checked."""
 ENOUGH = 100
 """From so many inputs on some must be messages, and some not: otherwise they are not worth much."""
