@@ -86,7 +86,8 @@ def write_byte_strings(values: Iterable[bytes]) -> bytes:
 
 def write_compact_uuids(values: Sequence[Uuid]) -> bytes:
     """A compact array of ids."""
-    return uvarint(len(values) + 1) + _join_uuids(values)
+    size = len(values) + 1
+    return (SIZES[size] if size < 128 else uvarint(size)) + _join_uuids(values)
 
 
 def write_uuids(values: Sequence[Uuid]) -> bytes:
@@ -108,7 +109,8 @@ def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags) -> byte
         raise Fault
     out = [SIZES[count]]
     for tag, raw in known:
-        out += (uvarint(tag), uvarint(len(raw)), raw)
+        size = len(raw)
+        out += (SIZES[tag] if tag < 128 else uvarint(tag), SIZES[size] if size < 128 else uvarint(size), raw)
     previous = -1
     for tag, raw in unknown:
         if not previous < tag < 2**31 - 1:
