@@ -24,13 +24,21 @@ CODEC_JUDGE_STAMP := $(KAFKA)/codec-judge/.complete
 CODEC_JUDGE_SOURCES := $(patsubst %,compat/java/%.java,CodecJudge GeneratedClasses RandomInstances)
 SCHEMA_JUDGE_STAMP := $(KAFKA)/schema-judge/.complete
 
+# The optional wheel is never installed into .venv: tests find it unpacked here.
+COMPILED_SITE := build/compiled-site
+COMPILED_STAMP := $(COMPILED_SITE)/.complete
+SANITIZED_SITE := build/sanitized-site
+SANITIZED_STAMP := $(SANITIZED_SITE)/.complete
+SANITIZE := -fsanitize=address,undefined
+COMPILED_INPUTS := $(shell find codegen compiled schemas/kafka/4.4.0 -type f -not -name '*.pyc') requirements.lock
+
 MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
 COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release 17 -d $(@D)/classes
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat java maven demo test test-unit test-compat check format bench bench-codec lock clean
+.PHONY: help venv kafka kcat java maven compiler wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat check format bench bench-codec lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
@@ -39,6 +47,7 @@ help:
 	@echo 'make format  let ruff format and fix what it can'
 	@echo 'make bench   our controller beside the Java one'
 	@echo 'make bench-codec   our codec beside the Java one and those of Python clients'
+	@echo 'make wheel-compiled   the optional wheel with the compiled codec, into dist'
 	@echo 'make lock    resolve the dependencies of pyproject.toml anew into requirements.lock'
 	@echo 'make clean   remove what the other targets made'
 
@@ -60,6 +69,10 @@ kcat:
 	else \
 		echo 'make: no `kcat` on the PATH: install it from your system'"'"'s packages (Debian: sudo apt-get install kcat)' >&2; exit 1; \
 	fi
+
+compiler:
+	@command -v gcc >/dev/null || command -v cc >/dev/null || { echo 'make: no `gcc` on the PATH: install a C compiler, for the compiled codec (Debian: apt-get install gcc libc6-dev)' >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo 'make: the C headers of $(PYTHON) are missing: install them, for the compiled codec (Debian: apt-get install python3-dev)' >&2; exit 1; }
 
 # --- what is made here
 
@@ -107,6 +120,28 @@ $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA
 	@$(COMPILE_JAVA) -classpath "$$(echo $(@D)/jars/*.jar | tr ' ' ':')" $<
 	@touch $@
 
+wheel-compiled: $(COMPILED_STAMP)
+
+# Folders for the sources, the wheel, and the wheel's contents.
+define compile_codec
+@echo 'make: compiling the codec'
+@rm -rf $(1) $(2)/kraft_wire_compiled-*.whl $(3)
+@mkdir -p $(1)
+@cp -r compiled/. $(1)
+@$(BIN)/python -m codegen cython --into $(1)/kraft_wire_compiled >/dev/null
+@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(2) ./$(1)
+@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-index --target $(3) $(2)/kraft_wire_compiled-*.whl
+@touch $(3)/.complete
+endef
+
+$(COMPILED_STAMP): $(COMPILED_INPUTS) | venv compiler
+	$(call compile_codec,build/compiled,dist,$(@D))
+
+$(SANITIZED_STAMP): export CFLAGS := $(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+$(SANITIZED_STAMP): export LDFLAGS := $(SANITIZE)
+$(SANITIZED_STAMP): $(COMPILED_INPUTS) | venv compiler
+	$(call compile_codec,build/sanitized,build/sanitized-wheel,$(@D))
+
 , := ,
 
 # --- what one does with it
@@ -114,10 +149,20 @@ $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA
 demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 	@$(BIN)/python -m compat.demo
 
-test: test-unit test-compat
+test: test-unit test-compiled test-compat
 
 test-unit: venv
 	$(BIN)/pytest tests -n 2
+
+# What holds for the codec holds for the compiled one. compiled/tests fails where it is not what runs.
+test-compiled: venv kafka $(COMPILED_STAMP)
+	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests tests/protocol compat/tests/test_codec_judge.py -n 2
+
+# Memory errors and undefined behaviour end the process, with a report.
+test-compiled-sanitized: venv $(SANITIZED_STAMP)
+	PYTHONPATH=$(SANITIZED_SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+		$(BIN)/pytest compiled/tests -n 2
 
 test-compat: venv kafka kcat
 	$(BIN)/pytest compat
@@ -138,8 +183,8 @@ bench: venv kafka
 	@$(BIN)/python -m compat.bench
 
 # More by OPTIONS: `make bench-codec OPTIONS=--quick` (see `python -m compat.bench_codec --help`).
-bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP)
-	@$(BIN)/python -m compat.bench_codec $(OPTIONS)
+bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) $(COMPILED_STAMP)
+	@$(BIN)/python -m compat.bench_codec --compiled $(COMPILED_SITE) $(OPTIONS)
 
 lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \

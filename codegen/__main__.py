@@ -1,4 +1,4 @@
-"""``python -m codegen import | diff | generate``: Kafka's message schemas, and the Python made of them."""
+"""``python -m codegen import | diff | generate | cython``: Kafka's message schemas, and code made of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from codegen.cython_package import write_cython
 from codegen.diff import compare
 from codegen.diff.report import as_json, as_text
 from codegen.errors import ImportFailed, SchemaError, TargetRefused
@@ -60,7 +61,10 @@ def _parser() -> argparse.ArgumentParser:
         "--wire", action="store_true", help="judge bytes alone: are they the same at every common version?"
     )
     comparing.set_defaults(run=_diff)
-    for command in (importing, generating, comparing):
+    compiling = commands.add_parser("cython", help="write what the compiled wheel is built from")
+    compiling.add_argument("--into", required=True, type=Path, metavar="DIR", help="a folder that exists")
+    compiling.set_defaults(run=_cython)
+    for command in (importing, generating, comparing, compiling):
         command.add_argument("--root", type=Path, default=ROOT, help="the project's root")
     return parser
 
@@ -69,6 +73,12 @@ def _import(options: argparse.Namespace) -> int:
     target = SCHEMAS / options.kafka
     count = import_schemas(options.kafka, options.root / target, options.jars)
     print(f"{count} schemas of Kafka {options.kafka} in {target}")
+    return 0
+
+
+def _cython(options: argparse.Namespace) -> int:
+    count = write_cython(options.root.resolve(), options.into)
+    print(f"{count} files in {options.into}")
     return 0
 
 

@@ -18,10 +18,12 @@ GROUPS = {"storage", "codec"}
 def _version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
+    from kraft_wire.protocol.tier import tier
+
     try:
-        return f"kraft-wire {version('kraft-wire')}"
+        return f"kraft-wire {version('kraft-wire')} ({tier()} codec)"
     except PackageNotFoundError:
-        return "kraft-wire, run from its sources without being installed"
+        return f"kraft-wire, run from its sources without being installed ({tier()} codec)"
 
 
 def _app(name: str, help: str) -> App:

@@ -13,6 +13,7 @@ from cyclopts import App
 from kraft_wire.cli import main
 from kraft_wire.cli.app import app
 from kraft_wire.cli.server import plain_arguments
+from kraft_wire.protocol.tier import tier
 
 Capture = pytest.CaptureFixture[str]
 
@@ -47,7 +48,9 @@ def test_every_command_explains_itself(words: tuple[str, ...], capsys: Capture) 
 
 def test_version(capsys: Capture) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("kraft-wire")
+    said = capsys.readouterr().out
+    assert said.startswith("kraft-wire")
+    assert f"({tier()} codec)" in said
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+"""What the readers and writers of the compiled tier have in common: names, slots, tests of the version.
+
+The text that these modules make is Cython that reads like the C it becomes: plain pointers, and the functions
+of compiled/kraft_wire_compiled/*.pxi. It exists only while the compiled wheel is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from codegen.layout import ALWAYS, Interval
+from codegen.model import FIXED_SIZES, Type
+from codegen.plan import FieldPlan, MessagePlan, StructPlan
+from codegen.versions import OPEN_END, Versions
+
+UNKNOWN = "unknown_tagged_fields"
+INT32S = Type("int32", is_array=True)
+PLURALS = {"string": "strings", "bytes": "byte_strings"} | {base: f"{base}s" for base in FIXED_SIZES}
+SINGULARS = {"string": "string", "bytes": "bytes", "records": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One struct: the versions at which it can occur, and where its fields lie."""
+
+    plan: MessagePlan
+    struct: StructPlan
+
+    @property
+    def symbol(self) -> str:
+        """A name of its own among all messages."""
+        return symbol(self.plan, self.struct.name)
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.struct.versions, flexible=False)
+
+    @property
+    def slots(self) -> list[str]:
+        """Its fields' names in the order in which CPython lays them out."""
+        names = [field.name for field in self.struct.fields]
+        return sorted([*names, UNKNOWN] if self.struct.can_be_flexible else names)
+
+    def slot(self, field: FieldPlan) -> int:
+        return self.slots.index(field.name)
+
+    @property
+    def unknown(self) -> int:
+        return self.slots.index(UNKNOWN)
+
+    @property
+    def flexible(self) -> str | None:
+        """The test for a tag section; ALWAYS, or None where there never is one."""
+        return self.interval.condition(Versions(self.plan.flexible_from, OPEN_END))
+
+    @property
+    def tagged(self) -> list[FieldPlan]:
+        """The fields that have a tag at some version, in the order of their tags."""
+        found = [field for field in self.struct.fields if not self.interval.tagged(field).empty]
+        return sorted(found, key=lambda field: field.tag)
+
+    @property
+    def twins(self) -> dict[str, FieldPlan]:
+        """Arrays of int32 that stand right behind another one, and that: replicas, then those in sync."""
+        found: dict[str, FieldPlan] = {}
+        for first, second in pairwise(self.struct.fields):
+            if (
+                first.name not in found
+                and first.type == INT32S
+                and _shape(first) == _shape(second)
+                and first.tagged.empty
+            ):
+                found[second.name] = first
+        return found
+
+    @property
+    def highest_tag(self) -> int:
+        """Up to here tags are known, whether or not they are valid at a version; -1 where there are none."""
+        return max((field.tag for field in self.struct.fields), default=-1)
+
+
+def _shape(field: FieldPlan) -> tuple[object, ...]:
+    return field.type, field.present, field.tagged, field.flexible_from
+
+
+def symbol(plan: MessagePlan, struct: str) -> str:
+    name = plan.message.name
+    return name if struct == name else f"{name}_{struct}"
+
+
+def truth(interval: Interval, versions: Versions) -> str:
+    """An expression for "this version is one of ``versions``"."""
+    condition = interval.condition(versions)
+    if condition is None:
+        return "False"
+    return condition if condition != ALWAYS else "True"
+
+
+def is_compact(interval: Interval, field: FieldPlan) -> str:
+    return truth(interval, Versions(field.flexible_from, OPEN_END))
+
+
+def is_nullable(interval: Interval, field: FieldPlan) -> str:
+    return truth(interval, field.nullable)
+
+
+def by_size(fields: list[FieldPlan]) -> Iterator[tuple[bool, list[FieldPlan]]]:
+    """Neighbours of fixed size together, the others too; whether they are of fixed size, and which."""
+    for fixed, run in groupby(fields, key=lambda field: field.type.fixed_size is not None):
+        yield fixed, list(run)
+
+
+def size_of(fields: list[FieldPlan]) -> int:
+    return sum(field.type.fixed_size or 0 for field in fields)

@@ -1,0 +1,135 @@
+"""The generated part of the compiled package: Cython modules of some messages each, and an index of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.code import INDENT
+from codegen.cython_layout import Layout, symbol
+from codegen.cython_read import emit_read
+from codegen.cython_write import emit_untouched, emit_write
+from codegen.emit import MARK
+from codegen.fingerprint import fingerprint
+from codegen.generate import load_schemas
+from codegen.packages import PACKAGES, Package
+from codegen.plan import MessagePlan
+
+GROUPS = 4
+"""So many extension modules: a compiler each, side by side. What they share is in all of them."""
+METHODS = ("decode", "decode_from", "encode", "encode_into")
+HEADER = f"{MARK}the schemas, while the wheel is built."
+INCLUDES = ("python", "read", "write", "codec")
+
+
+def render_cython(root: Path, package: Package = PACKAGES[0]) -> dict[str, str]:
+    """The text of every file by its name, for one of the committed packages."""
+    plans = [each for each in load_schemas(root / package.schemas) if not each.message.versions.empty]
+    name = ".".join(package.target.parts)
+    groups = _grouped(plans)
+    files = {f"{_group_name(number)}.pyx": _emit_group(group, name) for number, group in enumerate(groups)}
+    files["index.py"] = _emit_index(groups, name)
+    return files
+
+
+def write_cython(root: Path, target: Path) -> int:
+    """Write them all; returns how many they are."""
+    files = render_cython(root)
+    for name, text in files.items():
+        (target / name).write_text(text, encoding="utf-8")
+    return len(files)
+
+
+def _group_name(number: int) -> str:
+    return f"messages_{number}"
+
+
+def _grouped(plans: list[MessagePlan]) -> list[list[MessagePlan]]:
+    """As many groups of about the same amount of code, the same from run to run."""
+    groups: list[list[MessagePlan]] = [[] for _ in range(GROUPS)]
+    sizes = [0] * GROUPS
+    for plan in sorted(plans, key=_weight, reverse=True):
+        smallest = sizes.index(min(sizes))
+        groups[smallest].append(plan)
+        sizes[smallest] += _weight(plan)
+    return [sorted(group, key=lambda plan: plan.module) for group in groups]
+
+
+def _weight(plan: MessagePlan) -> int:
+    return sum(4 + len(struct.fields) for struct in plan.structs)
+
+
+def _emit_index(groups: list[list[MessagePlan]], package: str) -> str:
+    """Of which plan each message was made, and which extension module holds it."""
+    places = sorted(
+        (plan.module, fingerprint(plan), _group_name(number))
+        for number, group in enumerate(groups)
+        for plan in group
+    )
+    lines = [HEADER, "", "FINGERPRINTS = {", f"{INDENT}{package!r}: {{"]
+    lines += [f"{INDENT * 2}{module!r}: {known!r}," for module, known, _ in places]
+    lines += [f"{INDENT}}},", "}", "", "EXTENSIONS = {"]
+    lines += [f"{INDENT}{f'{package}.{module}'!r}: {name!r}," for module, _, name in places]
+    return "\n".join([*lines, "}", ""])
+
+
+def _emit_group(group: list[MessagePlan], package: str) -> str:
+    blocks = [HEADER, "", *(f'include "{name}.pxi"' for name in INCLUDES)]
+    installs = ["", "", "def install(str module):"]
+    for number, plan in enumerate(group):
+        blocks += ["", "", *_emit_message(plan)]
+        word = "elif" if number else "if"
+        installs.append(f"{INDENT}{word} module == {f'{package}.{plan.module}'!r}:")
+        installs.append(f"{INDENT * 2}return install_{plan.message.name}(module)")
+    return "\n".join([*blocks, *installs, ""])
+
+
+def _emit_message(plan: MessagePlan) -> list[str]:
+    layouts = [Layout(plan, struct) for struct in plan.structs]
+    fields = [field for struct in plan.structs for field in struct.fields]
+    defaults = {field.type.struct for field in fields if field.default == "struct"}
+    lines = [f"cdef Shape shape_{each.symbol}" for each in layouts]
+    for layout in layouts:
+        lines += ["", "", *emit_read(layout), "", "", *emit_write(layout)]
+        if layout.struct.name in defaults:
+            lines += ["", "", *emit_untouched(layout)]
+    return [*lines, "", "", *_emit_install(plan, layouts)]
+
+
+def _emit_install(plan: MessagePlan, layouts: list[Layout]) -> list[str]:
+    name = plan.message.name
+    has_bytes = any(
+        field.type.base in ("bytes", "records") for each in layouts for field in each.struct.fields
+    )
+    lines = [f"cdef Codec codec_{name}"]
+    for method in METHODS:
+        takes_self = method.startswith("encode")
+        arguments = f"&codec_{name}, {'self, ' if takes_self else ''}args, count, names"
+        lines += [
+            f"cdef PyObject* {method}_{name}("
+            "PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names) noexcept:",
+            f"{INDENT}return {method}({arguments})",
+        ]
+    lines += [
+        "",
+        f"cdef bint install_{name}(str module) except -1:",
+        f"{INDENT}if not (",
+        f"{INDENT * 2}UUID_FITS",
+    ]
+    for each in layouts:
+        slots = " ".join(each.slots)
+        lines.append(f'{INDENT * 2}and is_laid_out(module, "{each.struct.name}", "{slots}")')
+    lines += [f"{INDENT}):", f"{INDENT * 2}return False"]
+    lines += [f'{INDENT}lay_out(&shape_{each.symbol}, module, "{each.struct.name}")' for each in layouts]
+    settings = {
+        "lowest_version": plan.message.versions.low,
+        "highest_version": plan.message.versions.high,
+        "has_bytes": has_bytes,
+        "read": f"read_{symbol(plan, name)}",
+        "write": f"write_{symbol(plan, name)}",
+    }
+    lines += [f"{INDENT}codec_{name}.{key} = {value}" for key, value in settings.items()]
+    methods = ", ".join(f"{method}_{name}" for method in METHODS)
+    lines.append(
+        f'{INDENT}return take_over(&codec_{name}, getattr(sys.modules[module], "{name}"), {methods})'
+    )
+    return lines
