@@ -96,20 +96,23 @@ def printed(message: Message, version: int) -> str:
     return text_of(json.loads(message_json(message, version)))
 
 
-def read(cls: type[Message], version: int, raw: bytes, *, carefully: bool) -> Read | str:
-    """What the bytes hold, or how they are refused."""
+def read(
+    cls: type[Message], version: int, raw: bytes, *, carefully: bool, behind_bytes: int = 0
+) -> Read | str:
+    """What the bytes hold, or how they are refused; so many others, a header for example, lie before them."""
+    data = b"\xff" * behind_bytes + raw
     try:
         if carefully:
-            message, end = decode_message_carefully(cls, raw, version, 0)
+            message, end = decode_message_carefully(cls, data, version, behind_bytes)
         else:
-            message, end = cls.decode_from(raw, version, 0)
+            message, end = cls.decode_from(data, version, behind_bytes)
     except DecodeError as error:
-        if not 0 <= error.offset <= len(raw):
-            raise AssertionError(f"an offset outside of {len(raw)} bytes: {error}") from error
+        if not behind_bytes <= error.offset <= len(data):
+            raise AssertionError(f"an offset outside of the message: {error}") from error
         return refusal(error)
     except UnsupportedVersion as error:
         return refusal(error)
-    return Read(message, len(raw) - end)
+    return Read(message, len(data) - end)
 
 
 def parsed(cls: type[Message], version: int, text: str) -> Message | str:
