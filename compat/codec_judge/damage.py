@@ -322,7 +322,8 @@ def _nodes(node: Any) -> list[Any]:
 
 def _damage_list(random: Random, node: list[Any]) -> None:
     if node and random.random() < 0.5:
-        node[random.randrange(len(node))] = random.choice(_LEAVES)
+        at = random.randrange(len(node))
+        node[at] = _other_leaf(random, node[at])
     else:
         node.append(random.choice(_LEAVES))
 
@@ -339,4 +340,14 @@ def _damage_object(random: Random, node: dict[str, Any], names: list[str]) -> No
         node.clear()
         node.update(items)
     else:
-        node[random.choice(list(node))] = random.choice(_LEAVES)
+        name = random.choice(list(node))
+        node[name] = _other_leaf(random, node[name])
+
+
+def _other_leaf(random: Random, old: Any) -> Any:
+    """Anything, or a text like the old one: ids and base64 are read letter by letter."""
+    if not isinstance(old, str) or random.random() < 0.4:
+        return random.choice(_LEAVES)
+    at = random.randrange(len(old) + 1)
+    inserted = random.choice(("=", "==", "A", "AA", " ", "\n", "+", "-", "\u00e4", ""))
+    return random.choice((old + inserted, old[:at] + inserted + old[at + 1 :], old.rstrip("="), old[:-1]))
