@@ -156,7 +156,8 @@ test-unit: venv
 
 # What holds for the codec holds for the compiled one. compiled/tests fails where it is not what runs.
 test-compiled: venv kafka $(COMPILED_STAMP)
-	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests tests/protocol compat/tests/test_codec_judge.py -n 2
+	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests tests/protocol \
+		compat/tests/test_codec_judge.py compat/tests/test_peers_codecs_agree.py compat/tests/test_peers_at_the_wire.py -n 2
 
 # Memory errors and undefined behaviour end the process, with a report.
 test-compiled-sanitized: venv $(SANITIZED_STAMP)

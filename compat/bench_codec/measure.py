@@ -24,6 +24,11 @@ FEWER_ROUNDS = 10
 """One round is so many times longer where every id is new, as it takes thousands of messages."""
 
 
+ADJUSTMENTS = 10
+MOST_GROWTH = 10
+"""How many times more calls one adjustment may ask for."""
+
+
 class Effort(msgspec.Struct, frozen=True):
     """How much is measured."""
 
@@ -102,13 +107,16 @@ def _measure_operation(
 
 
 def _warm_up(worker: Worker, operation: str, effort: Effort) -> int:
-    """Run until the codec is at its speed; returns how many calls fill a round."""
+    """Run until the codec is at its speed; returns how many calls fill a round.
+
+    The count is adjusted several times: whatever slowed one of the first calls must not make rounds of a few
+    cold ones.
+    """
     until = time.monotonic() + (effort.java_warm_up_s if worker.codec.name == JAVA else 0)
-    loops, elapsed_ns = 1, 0
-    while elapsed_ns < effort.round_s * NS_PER_S / 2:
-        elapsed_ns = worker.time_ns(operation, loops)
-        loops *= 2
-    while time.monotonic() < until:
-        elapsed_ns = worker.time_ns(operation, loops)
-        loops = max(1, round(loops * effort.round_s * NS_PER_S / elapsed_ns))
+    loops, adjusted = 1, 0
+    while adjusted < ADJUSTMENTS or time.monotonic() < until:
+        elapsed_ns = max(1, worker.time_ns(operation, loops))
+        wanted = round(loops * effort.round_s * NS_PER_S / elapsed_ns)
+        loops = min(max(1, wanted), loops * MOST_GROWTH)
+        adjusted += 1
     return loops

@@ -126,12 +126,14 @@ def metadata_response(ids: Ids) -> MetadataResponse:
 def _partition(topic: int, index: int) -> MetadataResponsePartition:
     first = (topic + index) % len(REPLICAS)
     replicas = REPLICAS[first:] + REPLICAS[:first]
+    # Where a replica fell out of sync and came back, the order is another one.
+    isr = replicas[::-1] if (topic + index) % 4 == 0 else replicas
     return MetadataResponsePartition(
         partition_index=index,
         leader_id=replicas[0],
         leader_epoch=index,
         replica_nodes=replicas,
-        isr_nodes=replicas,
+        isr_nodes=isr,
     )
 
 
