@@ -199,7 +199,8 @@ def test_a_broker_that_shuts_down_leaves_no_partition_offline(cluster: Cluster, 
     process.send_signal(signal.SIGTERM)
     produced = 0
     while process.running:
-        clients.produce(cluster.brokers[1].address, "steady", [b"%d" % n for n in range(100)])
+        values = [b"%d" % n for n in range(produced, produced + 100)]
+        clients.produce(cluster.brokers[1].address, "steady", values, idempotent=True)
         produced += 100
     broker.stop()
 
