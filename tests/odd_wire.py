@@ -77,7 +77,7 @@ class OddWriter:
         self._oddity = oddity
         self._out = bytearray()
         self._may_be_long = random.random() < 0.1
-        self._may_repeat = random.random() < 0.3
+        self._may_repeat = random.random() < 0.2
 
     def write(self, cls: type[Structure]) -> bytes:
         self._structure(cls, 0)
@@ -127,7 +127,7 @@ class OddWriter:
 
     def _alike(self, elements: list[bytes]) -> list[bytes]:
         """More elements of one shape, as most arrays of structs have them; a few are not quite so."""
-        alike = elements[:1] * self._random.choices((4, 5, 9, 130), (8, 8, 8, 1))[0]
+        alike = elements[:1] * self._random.choices((4, 5, 9, 130), (20, 20, 20, 1))[0]
         for element in elements[1:]:
             alike.insert(self._random.randrange(len(alike) + 1), element)
         if self._odd():
@@ -156,13 +156,14 @@ class OddWriter:
     def _odd_text(self) -> bytes:
         if self._may_be_long:
             self._may_be_long = False
-            return b"z" * self._random.choice((MAX_STRING_BYTES, MAX_STRING_BYTES + 1))
+            return b"z" * self._random.choice((300, 16_383, MAX_STRING_BYTES, MAX_STRING_BYTES + 1))
         return self._random.choice(ODD_TEXTS)
 
     def _number(self, kind: str) -> bytes:
         size = NUMBER_BYTES[kind]
         if self._random.random() < 0.3:
-            return self._random.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * size
+            small = bytes(size - 1) + b"\x01"
+            return self._random.choice((bytes(size), small, b"\xff" * size, b"\x7f" * size, b"\x80" * size))
         if kind == "bool" and not self._odd():
             return self._random.choice((b"\0", b"\x01"))
         return self._random.randbytes(size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from both_codecs import unreadable, written
 
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
@@ -28,6 +29,7 @@ from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthentic
 from kraft_wire.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
 
 HEARTBEAT = bytes.fromhex("00000001000000000000000200000000000000030000")
 
@@ -206,6 +208,20 @@ class TestTruncation:
 
 
 class TestBinary:
+    @pytest.mark.parametrize("behind", [b"", bytes(100)])
+    @pytest.mark.parametrize("size", [2**bits + more for bits in (7, 14, 21) for more in (-2, -1, 0)])
+    def test_sizes_of_one_to_four_bytes(self, size: int, behind: bytes) -> None:
+        blob = b"x" * size
+        part = PartitionData(records=blob)
+        for message, version in (
+            (SaslAuthenticateRequest(blob), 2),
+            (FetchResponse(responses=[FetchableTopicResponse(partitions=[part])]), 17),
+        ):
+            raw = written(message, version)
+            assert uvarint(size + 1) + blob in raw
+            assert type(message).decode_from(raw + behind, version, 0) == (message, len(raw))
+            unreadable(type(message), raw[:-200], version)
+
     def test_views_are_written(self) -> None:
         data = FetchResponse(
             responses=[FetchableTopicResponse(partitions=[PartitionData(records=memoryview(b"abc"))])]  # type: ignore[arg-type]
