@@ -80,6 +80,18 @@ def test_a_compiled_codec_of_another_interface_is_not_used_and_one_warning_says_
     assert "is made for interface 0, this is" in warning
 
 
+@pytest.mark.parametrize("missing", ["kraft_wire_compiled.index", "kraft_wire_compiled.messages_0"])
+def test_a_compiled_codec_that_cannot_be_loaded_is_not_used_and_one_warning_says_so(missing: str) -> None:
+    groups = "kraft_wire_compiled.EXTENSIONS"
+    one_group = f"{groups}.update(dict.fromkeys({groups}, 'messages_0'))"
+    unload = "del sys.modules['kraft_wire_compiled']" if missing.endswith("index") else one_group
+    lines, warnings = run(f"{unload}\nsys.modules[{missing!r}] = None")
+    assert [tiers.split()[1:] for tiers in lines[:1]] == [["pure"] * 3]
+    assert lines[1:] == ["True"]
+    (warning,) = warnings
+    assert "kraft_wire_compiled can't be loaded (" in warning
+
+
 OTHER_LAYOUTS = {
     "one field more": ("module.VoteResponse", "gc=False", "more: int = 0"),
     "weak references": ("Message", "gc=True, weakref=True", FIELDS),

@@ -26,9 +26,9 @@ def _load() -> Any:
     """The compiled package; None where it isn't installed, is switched off, or doesn't fit."""
     try:
         import kraft_wire_compiled
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if error.name != "kraft_wire_compiled":
-            raise
+            _warn_once(f"can't be loaded ({error})")
         return None
     if not kraft_wire_compiled.ENABLED:
         return None
@@ -48,7 +48,13 @@ def use_compiled(cls: type[Message], fingerprint: str) -> None:
         return
     if _compiled.FINGERPRINTS[package].get(module) != fingerprint:
         _warn_once(f"was made from another {cls.NAME}")
-    elif _compiled.install(cls):
+        return
+    try:
+        fits = _compiled.install(cls)
+    except ImportError as error:  # made for another interpreter, say
+        _warn_once(f"can't be loaded ({error})")
+        return
+    if fits:
         _taken_over.add(cls)
     else:
         _warn_once(f"does not know how this interpreter lays {cls.NAME} out")
