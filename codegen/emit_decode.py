@@ -395,13 +395,16 @@ class Decoder(Cursor):
                 self.out.add(f"pos -= {self.offset}")
 
     def known_tags(self, known: list[FieldPlan], names: dict[str, str], tags: str) -> None:
-        """Known fields in their order; the careful decoder reads them in any other, and more than 127."""
+        """Known fields in their order; the careful decoder reads them in any other, and more than 127.
+
+        It reads tags of two bytes as well: the first of these may equal another tag.
+        """
         self.refuse(f"if {tags} > 127")
         others = ""
         checked = self.checked
         for field in known:
             versions = self.interval.tagged(field)
-            if versions.empty:
+            if versions.empty or field.tag > 127:
                 continue
             condition = self.interval.condition(versions)
             tests = [part for part in (condition, others, f"data[pos] == {field.tag}") if part]

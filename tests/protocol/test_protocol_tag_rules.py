@@ -307,3 +307,26 @@ class TestVersions:
     def test_a_tagged_field_of_a_field_that_has_its_place_still(self) -> None:
         cls = generated(message(fields=[field(type="int8", tag=0, taggedVersions="3+")])).SampleRequest
         assert unreadable(cls, b"\x05\x01\x00\x01\x05", 2)[2] == "tag 0 is not valid at version 2"
+
+
+class TestTagsOfTwoBytes:
+    """The first byte of a tag from 128 on may be the number of another."""
+
+    @staticmethod
+    @cache
+    def sample() -> Any:
+        fields = [tagged(name=f"Field{tag}", type="int8", tag=tag) for tag in range(300)]
+        return generated(message(fields=fields)).SampleRequest
+
+    @pytest.mark.parametrize("tag", [127, 128, 129, 255, 256, 299])
+    def test_one_alone(self, tag: int) -> None:
+        value = self.sample()(**{f"field{tag}": 7})
+        assert read(type(value), written(value, 2), 2) == value
+
+    def test_all(self) -> None:
+        value = self.sample()(*(1 + tag % 100 for tag in range(300)))
+        assert read(type(value), written(value, 2), 2) == value
+
+    def test_one_that_is_unknown(self) -> None:
+        value = self.sample()(field128=5, unknown_tagged_fields=((300, b"z"),))
+        assert read(type(value), written(value, 2), 2) == value
