@@ -21,6 +21,9 @@ _FLOAT = re.compile(r"\s*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?
 _BASE64_ID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _LISTENERS = ("zkBroker", "broker", "controller")
 """Until Kafka 3.9 there were brokers that a ZooKeeper led."""
+MAX_NESTING = 16
+"""Structs inside each other, below the message. Generated Python has blocks inside blocks for them, of which
+Python takes only so many: from 19 on it refuses."""
 FieldRule = Callable[[Field], Iterator[str]]
 
 
@@ -99,10 +102,22 @@ def _struct_problems(message: Message) -> Iterator[str]:
         seen.add(name)
     for name in sorted(seen & RESERVED_CLASS_NAMES):
         yield f"struct {name} has a name that generated code needs"
+    yield from _nesting_problems(message)
+
+
+def _nesting_problems(message: Message) -> Iterator[str]:
     if _has_cycle(message):
         yield "a common struct contains itself"
-    else:
-        yield from _common_version_problems(message)
+        return
+    if _nesting(message.fields, message.common_structs) > MAX_NESTING:
+        yield f"structs are inside each other more than {MAX_NESTING} deep"
+    yield from _common_version_problems(message)
+
+
+def _nesting(fields: tuple[Field, ...], commons: tuple[Struct, ...]) -> int:
+    parts = {each.name: each.fields for each in commons}
+    inside = [field.fields or parts.get(field.type.struct, ()) for field in fields if field.type.is_struct]
+    return max((1 + _nesting(each, commons) for each in inside), default=0)
 
 
 def _common_version_problems(message: Message) -> Iterator[str]:

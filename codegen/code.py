@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from codegen.naming import RESERVED_LOCAL_NAMES
+
 INDENT = "    "
 STRING_READERS = {False: "string_readers", True: "nullable_string_readers"}
 """Functions of kraft_wire.protocol.fast_read."""
+LONGEST_CODES = 40
+"""More struct codes than people read in a name; such names have a number instead."""
 
 
 @dataclass
@@ -31,30 +35,32 @@ class Module:
     """Names from kraft_wire.protocol.fast_write."""
     defaults: set[str] = field(default_factory=set)
     """Structs of which a default instance is compared with."""
+    long_codes: list[str] = field(default_factory=list)
+    """struct codes that are numbered in names."""
 
     def reader(self, codes: str) -> str:
         self.readers.add(codes)
-        return "_read_" + struct_name(codes)
+        return "_read_" + self.codes_name(codes)
 
     def writer(self, codes: str) -> str:
         self.writers.add(codes)
-        return "_write_" + struct_name(codes)
+        return "_write_" + self.codes_name(codes)
 
     def string_reader(self, codes: str, *, nullable: bool) -> str:
         self.string_readers.add((codes, nullable))
-        return _string_reader_name(codes, nullable)
+        return self._string_reader_name(codes, nullable)
 
     def row_reader(self, codes: str) -> str:
         self.row_readers.add(codes)
-        return "_read_rows_" + struct_name(codes)
+        return "_read_rows_" + self.codes_name(codes)
 
     def array_reader(self, code: str) -> str:
         self.array_readers.add(code)
-        return f"_read_array_{struct_name(code)}"
+        return f"_read_array_{self.codes_name(code)}"
 
     def array_writer(self, code: str) -> str:
         self.array_writers.add(code)
-        return f"_write_array_{struct_name(code)}"
+        return f"_write_array_{self.codes_name(code)}"
 
     def read_helper(self, name: str) -> str:
         self.read_helpers.add(name)
@@ -68,6 +74,18 @@ class Module:
         self.defaults.add(struct)
         return f"_DEFAULT_{struct}"
 
+    def codes_name(self, codes: str) -> str:
+        """struct codes as part of an identifier."""
+        if len(codes) <= LONGEST_CODES:
+            return codes.replace("?", "t").replace("*", "n").replace(" ", "_")
+        if codes not in self.long_codes:
+            self.long_codes.append(codes)
+        return f"long_{self.long_codes.index(codes) + 1}"
+
+    def _string_reader_name(self, codes: str, nullable: bool) -> str:
+        parts = ["_read", "nullable" if nullable else "", "string", self.codes_name(codes)]
+        return "_".join(part for part in parts if part)
+
     def makers(self) -> set[str]:
         """Names from kraft_wire.protocol.fast_read that the definitions need."""
         makers = {STRING_READERS[nullable] for _, nullable in self.string_readers}
@@ -76,38 +94,30 @@ class Module:
     def definitions(self) -> list[str]:
         """The module-level constants, in a fixed order."""
         lines = [
-            f'_read_{struct_name(codes)} = struct.Struct(">{codes}").unpack_from'
+            f'_read_{self.codes_name(codes)} = struct.Struct(">{codes}").unpack_from'
             for codes in sorted(self.readers)
         ]
         lines += [
-            f'_write_{struct_name(codes)} = struct.Struct(">{codes}").pack' for codes in sorted(self.writers)
+            f'_write_{self.codes_name(codes)} = struct.Struct(">{codes}").pack'
+            for codes in sorted(self.writers)
         ]
         lines += [
-            f'_read_array_{struct_name(code)} = array_readers("{code}")'
+            f'_read_array_{self.codes_name(code)} = array_readers("{code}")'
             for code in sorted(self.array_readers)
         ]
         lines += [
-            f'{_string_reader_name(codes, nullable)} = {STRING_READERS[nullable]}("{codes}")'
+            f'{self._string_reader_name(codes, nullable)} = {STRING_READERS[nullable]}("{codes}")'
             for codes, nullable in sorted(self.string_readers)
         ]
         lines += [
-            f'_read_rows_{struct_name(codes)} = row_reader("{codes}")' for codes in sorted(self.row_readers)
+            f'_read_rows_{self.codes_name(codes)} = row_reader("{codes}")'
+            for codes in sorted(self.row_readers)
         ]
         lines += [
-            f'_write_array_{struct_name(code)} = array_writers("{code}")'
+            f'_write_array_{self.codes_name(code)} = array_writers("{code}")'
             for code in sorted(self.array_writers)
         ]
         return lines
-
-
-def struct_name(codes: str) -> str:
-    """A struct format as part of an identifier."""
-    return codes.replace("?", "t").replace("*", "n").replace(" ", "_")
-
-
-def _string_reader_name(codes: str, nullable: bool) -> str:
-    parts = ["_read", "nullable" if nullable else "", "string", struct_name(codes)]
-    return "_".join(part for part in parts if part)
 
 
 class Function:
@@ -117,7 +127,7 @@ class Function:
         self.module = module
         self.lines: list[str] = []
         self._depth = 0
-        self._taken = set(reserved)
+        self._taken = {*RESERVED_LOCAL_NAMES, *reserved}
 
     def add(self, line: str) -> None:
         self.lines.append(INDENT * self._depth + line)

@@ -27,9 +27,14 @@ def fold(line: str) -> list[str]:
     if text.startswith(("if ", "elif ")) and text.endswith(":"):
         return _fold_test(indent, text)
     names, separator, rest = text.partition(" = ")
-    if separator and "(" not in names and len(indent + names) > LIMIT - len(" = ("):
+    if separator and _are_targets(names) and len(indent + names) > LIMIT - len(" = ("):
         return [f"{indent}(", *_filled(indent + INDENT, names.split(", ")), f"{indent}) = {rest}"]
     return _fold_bracket(indent, text)
+
+
+def _are_targets(text: str) -> bool:
+    """Whether several names are unpacked into; brackets around one, or an annotation, mean something else."""
+    return ", " in text and not any(mark in text for mark in "([:")
 
 
 def _fold_test(indent: str, text: str) -> list[str]:

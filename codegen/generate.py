@@ -32,15 +32,27 @@ def artifacts_of(folder: Path) -> dict[str, str] | None:
 
 
 def render(folder: Path, source: str) -> dict[str, str]:
-    """The text of every generated file by its name; ``source`` names the folder in their headers."""
+    """The text of every generated file by its name; ``source`` names the folder in their headers.
+
+    Raises SchemaError.
+    """
     sources = read_schemas(folder)
     plans = [plan(each.message) for each in sources]
-    files = {
-        f"{each.module}.py": emit_module(each, f"{source}/{origin.file}")
-        for origin, each in zip(sources, plans, strict=True)
-    }
+    files = {}
+    for origin, each in zip(sources, plans, strict=True):
+        text = emit_module(each, f"{source}/{origin.file}")
+        _insist_on_python(text, origin.file)
+        files[f"{each.module}.py"] = text
     files["__init__.py"] = emit_index(plans, artifacts_of(folder), source)
     return files
+
+
+def _insist_on_python(text: str, schema: str) -> None:
+    """Whatever a schema has that the emitter has not foreseen, its file is named, and nothing written."""
+    try:
+        compile(text, schema, "exec", dont_inherit=True)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise SchemaError(schema, f"becomes Python that does not compile: {error}") from error
 
 
 def differences(files: dict[str, str], target: Path) -> list[str]:

@@ -8,8 +8,52 @@ import re
 
 _ACRONYM_THEN_WORD = re.compile(r"([A-Z]+)([A-Z][a-z])")
 _WORD_THEN_CAPITAL = re.compile(r"([a-z0-9])([A-Z])")
-RESERVED_CLASS_NAMES = frozenset(dir(builtins)) | {"Message", "Structure", "Uuid"}
-"""Names that generated modules use themselves."""
+_HEADER_CLASSES = {"ClassVar", "Field", "Message", "Structure", "UnknownTags", "Uuid"}
+_HEADER_CONSTANTS = {"DECODE_FAULTS", "ENCODE_FAULTS", "NULL_COUNT", "SHORT", "SIZES", "UUIDS"}
+_CLASS_CONSTANTS = {"NAME", "API_KEY", "KIND", "MIN_VERSION", "MAX_VERSION", "FLEXIBLE_FROM", "FIELDS"}
+RESERVED_CLASS_NAMES = frozenset(dir(builtins)) | _HEADER_CLASSES | _HEADER_CONSTANTS | _CLASS_CONSTANTS
+"""Names that generated modules use themselves, and that a struct can't have."""
+RESERVED_LOCAL_NAMES = frozenset(
+    {
+        "array_readers",
+        "array_writers",
+        "check_count",
+        "decode_message_carefully",
+        "encode_message_carefully",
+        "long_array",
+        "long_count",
+        "long_size",
+        "long_string",
+        "msgspec",
+        "nullable_string_readers",
+        "read_byte_strings",
+        "read_compact_byte_strings",
+        "read_compact_strings",
+        "read_compact_uuids",
+        "read_numbers",
+        "read_strings",
+        "read_unknown_tags",
+        "read_uuids",
+        "refuse",
+        "row_reader",
+        "skip_long_size",
+        "string_readers",
+        "string_size",
+        "struct",
+        "use_compiled",
+        "uvarint",
+        "write_byte_strings",
+        "write_compact_byte_strings",
+        "write_compact_strings",
+        "write_compact_uuids",
+        "write_long_array",
+        "write_numbers",
+        "write_strings",
+        "write_tags",
+        "write_uuids",
+    }
+)
+"""Modules and functions that generated modules import, and that a local variable can't hide."""
 
 
 def snake_case(name: str) -> str:

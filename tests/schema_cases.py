@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schema_samples import field
+from schema_samples import field, nested
 
 from codegen.model import FIXED_SIZES
 
@@ -257,6 +257,11 @@ OURS_ALONE: list[tuple[Change, str]] = [
     ({"fields": [field(name="AField"), field(name="aField")]}, "two fields would be called a_field"),
     ({"fields": [field(type="Message", fields=INNER)]}, "has a name that generated code needs"),
     ({"fields": [field(type="SampleRequest", fields=INNER)]}, "struct SampleRequest is specified twice"),
+    ({"fields": [field(type="Field", fields=INNER)]}, "struct Field has a name that generated code needs"),
+    ({"fields": [field(type="[]ClassVar", fields=INNER)]}, "struct ClassVar has a name that generated code"),
+    ({"fields": [field(type="FIELDS", fields=INNER)]}, "struct FIELDS has a name that generated code needs"),
+    # Python's limit on blocks inside blocks.
+    ({"fields": [nested(17)]}, "structs are inside each other more than 16 deep"),
     # The Java that is generated does not compile, or, with 010, means 8.
     ({"fields": [field(default="0x")]}, "default '0x' is no integer"),
     ({"fields": [field(default="0x-1")]}, "default '0x-1' is no integer"),

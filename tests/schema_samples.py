@@ -66,6 +66,28 @@ def tagged(**changes: Any) -> dict[str, Any]:
     return field(**({"tag": 0, "versions": "2+", "taggedVersions": "2+"} | changes))
 
 
+def nested(depth: int) -> dict[str, Any]:
+    """A field with so many structs inside each other, each in about as many branches as there can be."""
+    inner = [field(name="Leaf", type="int8")]
+    for number in range(depth):
+        late = {"versions": "3", "nullableVersions": "3", "ignorable": True}
+        tags = "3+" if number % 2 else "2+"
+        inner = [
+            field(name="Maybe", versions="2", ignorable=True),
+            tagged(
+                name="Several",
+                type=f"[]Several{number}",
+                versions="1+",
+                taggedVersions=tags,
+                nullableVersions=tags,
+                ignorable=True,
+                fields=inner,
+            ),
+            field(name="One", type=f"One{number}", fields=[field()], **late),
+        ]
+    return inner[1]
+
+
 def everything() -> dict[str, Any]:
     """A message with every type in every place that it can have."""
     fields = [field(name=f"Plain{kind.title()}", type=kind) for kind in (*PRIMITIVES, "records")]
