@@ -109,7 +109,7 @@ def plain(report: Report) -> str:
 
 
 def markdown(report: Report) -> str:
-    """What the README's performance section holds; goals that are missed are bold."""
+    """What the README's performance section holds; bold is what misses its goal or, without one, is slower."""
     heading = ["ns a call, decode / encode", *(_title(codec) for codec in report.codecs)]
     heading += [f"kio ÷ {SHORT_NAMES[tier]}" for tier in report.tiers]
     lines = [heading, ["---"] * len(heading)]
@@ -183,7 +183,8 @@ def _markdown_verdicts(row: Row, tier: str) -> str:
 def _markdown_verdict(found: Verdict | None) -> str:
     if found is None:
         return ABSENT
-    return f"**{found.best:.2f}**" if found.word == "missed" else f"{found.best:.2f}"
+    weak = found.word == "missed" or (found.goal is None and found.best < 1)
+    return f"**{found.best:.2f}**" if weak else f"{found.best:.2f}"
 
 
 def _goals(report: Report) -> str:
