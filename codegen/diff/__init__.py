@@ -1,11 +1,15 @@
 """What changed between two sets of schemas, and whether Kafka's rules of evolution allow it.
 
-The rules are those of Kafka's checker of metadata schemas (EvolutionVerifier, Unifier) and of the notes
-that lie beside its schemas: what is released stays as it is, byte for byte and default for default; new
-versions and tagged fields may come. A latest version that its request calls unstable is not released.
-Kafka's checker lets old versions go, which only a KIP may do, and released versions become flexible, which
-alters their bytes: both are incompatible here. It stumbles over new tagged fields unless they are last;
-here they may be anywhere.
+What is released stays as it is, byte for byte and default for default; new versions and tagged fields may
+come. A latest version that its request calls unstable is not released. Three authorities made the rules:
+
+- The wire has the last word on layouts: what is read and written alike at all released versions is the same,
+  whatever its names and however its schema says it; and nothing is compatible whose bytes differ.
+- Kafka's checker of metadata schemas (EvolutionVerifier, Unifier) on keys and on the lowest version.
+- The notes beside Kafka's schemas on what its checker lets pass: versions go, fields go, nullability goes and
+  released versions become flexible only by a KIP. All of that is incompatible here.
+
+compat/tests/test_schema_changes_against_kafka.py lists the changes on which the checker judges otherwise.
 """
 
 from __future__ import annotations

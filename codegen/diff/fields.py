@@ -153,12 +153,12 @@ def _type(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int]) ->
     if _alike(old.type, new.type):
         yield pair.change("struct-renamed", path, f"{text}; the bytes are the same")
         return
-    broken = [
-        version
-        for version in both
-        if not same_bytes(field_layout(pair.old, old, version), field_layout(pair.new, new, version))
-    ]
+    broken = [version for version in both if not _same_bytes(pair, old, new, version)]
     yield pair.change("type-changed", path, text if broken else f"{text}; the bytes are the same", broken)
+
+
+def _same_bytes(pair: Pair, old: Field, new: Field, version: int) -> bool:
+    return same_bytes(field_layout(pair.old, old, version), field_layout(pair.new, new, version))
 
 
 def _versions(pair: Pair, old: Field, new: Field, path: str, versions: Sequence[int]) -> Iterator[Change]:
@@ -194,13 +194,27 @@ def _nullable(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int]
     yield pair.change("nullable-changed", path, text, broken)
 
 
-def _default(pair: Pair, old: Field, new: Field, path: str, _: Sequence[int]) -> Iterator[Change]:
+def _default(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int]) -> Iterator[Change]:
     """A default is also what a field is read as at versions without it: it never changes once released."""
-    if not _alike(old.type, new.type) or default_source(old) == default_source(new):
+    if default_source(old) == default_source(new):
         return
+    if not _alike(old.type, new.type):
+        if not any(_same_bytes(pair, old, new, version) for version in both):
+            return  # That the type is another says it all.
+        if _parts_of_default(pair.old, old) == _parts_of_default(pair.new, new):
+            return
     broken = [version for version in pair.old.versions if version in old.versions]
     text = f"default {_say_default(old)} -> {_say_default(new)}"
     yield pair.change("default-changed", path, text, broken)
+
+
+def _parts_of_default(message: Message, field: Field) -> tuple[str, ...]:
+    """The values that a new struct is made of: that it is a struct is not on the wire."""
+    default = default_source(field)
+    if default == "struct":
+        parts = _parts(message, field)
+        return tuple(value for part in parts for value in _parts_of_default(message, part))
+    return ("()",) if default == "[]" else (default,)
 
 
 def _say_default(field: Field) -> str:

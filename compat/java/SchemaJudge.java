@@ -10,10 +10,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.kafka.message.checker.EvolutionVerifier;
 
 /**
  * Says what Kafka's own message generator makes of schemas, one a line on standard input: "accepted NAME" or "refused REASON".
- * With a folder as its argument, the Java of what is accepted is written there. It is in the generator's package because the
+ * Of an array of two it says whether Kafka's checker of metadata schemas lets the first become the second. With a folder as its argument, the Java of what is accepted is written there. It is in the generator's package because the
  * classes that make one file have no public constructors.
  */
 public final class SchemaJudge {
@@ -26,7 +27,7 @@ public final class SchemaJudge {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine())
-            out.println(verdict(line, arguments));
+            out.println(line.startsWith("[") ? evolution(line) : verdict(line, arguments));
         out.flush();
     }
 
@@ -43,6 +44,16 @@ public final class SchemaJudge {
             return refusal(broken);
         }
         return "accepted " + spec.name();
+    }
+
+    private static String evolution(String schemas) {
+        try {
+            MessageSpec[] pair = MessageGenerator.JSON_SERDE.readValue(schemas, MessageSpec[].class);
+            new EvolutionVerifier(pair[0], pair[1]).verify();
+            return "accepted " + pair[1].name();
+        } catch (Exception refused) {
+            return refusal(refused);
+        }
     }
 
     private static List<MessageClassGenerator> generators() {

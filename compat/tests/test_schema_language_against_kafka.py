@@ -24,32 +24,10 @@ from compat.codec_judge.cases import SHARES, Judge
 from compat.codec_judge.differences import stricter_than
 from compat.codec_judge.java import JavaCodec
 from compat.codec_judge.packages import package_from
-from compat.harness.jars import (
-    TOOLS_VERSION,
-    KafkaJars,
-    find_jars,
-    java,
-    schema_judge_class_path,
-    tool_server_classes,
-)
+from compat.harness.jars import TOOLS_VERSION, KafkaJars, find_jars, java, tool_server_classes
+from compat.harness.schema_judge import DEADLINE_S, verdicts
 
 SAMPLE_CASES = 6_000
-DEADLINE_S = 120
-
-
-def verdicts(schemas: list[dict[str, Any]], *folder: str) -> list[str]:
-    """What it says of every schema: accepted or refused. A folder takes the Java of those that it accepts."""
-    done = subprocess.run(
-        [java(), "-cp", schema_judge_class_path(), "org.apache.kafka.message.SchemaJudge", *folder],
-        input="".join(json.dumps(schema) + "\n" for schema in schemas),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=DEADLINE_S,
-    )
-    told = done.stdout.splitlines()
-    assert len(told) == len(schemas)
-    return told
 
 
 def those_not(outcome: str, schemas: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:

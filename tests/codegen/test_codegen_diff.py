@@ -263,8 +263,18 @@ class TestTypes:
 
     def test_bytes_and_records_are_one_on_the_wire(self) -> None:
         old, new = fields(field(type="bytes")), fields(field(type="records"))
-        assert said(old, new) == [("type-changed", "First", True)]
+        # Bytes are empty by default, and records null.
+        assert said(old, new) == [("type-changed", "First", True), ("default-changed", "First", False)]
         assert diff(old, new).same_bytes
+        old = fields(field(type="bytes", nullableVersions="0+", default="null"))
+        new = fields(field(type="records", nullableVersions="0+"))
+        assert said(old, new) == [("type-changed", "First", True)]
+
+    def test_a_struct_and_what_it_is_made_of_have_the_same_default(self) -> None:
+        old = fields(struct(fields=[field(name="Number", default="7")])) | {"flexibleVersions": "none"}
+        for default, rules in (("7", ["type-changed"]), ("8", ["type-changed", "default-changed"])):
+            new = fields(field(type="int32", default=default)) | {"flexibleVersions": "none"}
+            assert [rule for rule, _, _ in said(old, new)] == rules
 
     def test_an_override_of_flexible_versions(self) -> None:
         old, new = fields(field(type="string")), fields(field(type="string", flexibleVersions="none"))
