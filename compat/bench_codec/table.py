@@ -109,7 +109,7 @@ def plain(report: Report) -> str:
 
 
 def markdown(report: Report) -> str:
-    """What the README's performance section holds; bold is what misses its goal or, without one, is slower."""
+    """For the README; bold is what misses its goal or, having none, is slower."""
     heading = ["ns a call, decode / encode", *(_title(codec) for codec in report.codecs)]
     heading += [f"kio ÷ {SHORT_NAMES[tier]}" for tier in report.tiers]
     lines = [heading, ["---"] * len(heading)]
