@@ -31,6 +31,8 @@ def _decode(plan: MessagePlan, module: Module, kind: str) -> list[str]:
     one_topic = kind == LOOPING and is_about_one_topic(plan)
     function.add("@staticmethod")
     with function.block(_signature(plan.message.name, kind)):
+        if kind == FROM:
+            _refuse_negative(function)
         if kind != WHOLE:
             function.add("start = pos")
         with function.block("try"):
@@ -68,9 +70,15 @@ def _decode_from_decode(plan: MessagePlan, module: Module) -> list[str]:
     function = Function(module, RESERVED_FOR_DECODE)
     function.add("@staticmethod")
     with function.block(_signature(plan.message.name, FROM)):
+        _refuse_negative(function)
         function.add("ends: list[int] = []")
         function.add(f"return {plan.message.name}.decode(data, version, pos, ends), ends[0]")
     return function.lines
+
+
+def _refuse_negative(function: Function) -> None:
+    with function.block("if pos < 0"):
+        function.add("refuse_position(pos)")
 
 
 def _encode_into(plan: MessagePlan, module: Module) -> list[str]:

@@ -35,6 +35,7 @@ RESERVED_LOCAL_NAMES = frozenset(
         "read_unknown_tags",
         "read_uuids",
         "refuse",
+        "refuse_position",
         "row_reader",
         "skip_long_size",
         "string_readers",

@@ -10,7 +10,7 @@ class Fault(ValueError):
     """Something that a generated codec leaves to the careful one; never seen outside."""
 
 
-DECODE_FAULTS: Final = (struct.error, IndexError, ValueError)
-"""Fault, malformed UTF-8, and the end of the data."""
+DECODE_FAULTS: Final = (struct.error, IndexError, ValueError, TypeError, AttributeError)
+"""Fault, malformed UTF-8, the end of the data, and data of another type than bytes."""
 ENCODE_FAULTS: Final = (struct.error, ValueError, TypeError, AttributeError)
 """Fault, lone surrogates, and values of a wrong type or out of range."""

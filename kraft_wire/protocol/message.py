@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from kraft_wire.protocol.careful_decode import decode_carefully
 from kraft_wire.protocol.careful_encode import encode_carefully
@@ -31,13 +31,17 @@ class Message(Structure, gc=False):
     def decode(cls, data: bytes, version: int) -> Self:
         """Read a message from the beginning of ``data``; bytes behind it are ignored, as Java does.
 
-        Raises DecodeError (with the field and its offset) or UnsupportedVersion.
+        ``data`` is bytes and nothing else; what isn't raises TypeError, but for what could be read without
+        noticing. Raises DecodeError (with the field and its offset) or UnsupportedVersion.
         """
         return cls.decode_from(data, version, 0)[0]
 
     @classmethod
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[Self, int]:
-        """Read a message that begins at ``pos``; returns it and the position behind it."""
+        """Read a message that begins at ``pos``; returns it and the position behind it.
+
+        Raises what ``decode`` does, and ValueError where ``pos`` is negative.
+        """
         return decode_message_carefully(cls, data, version, pos)
 
     def encode(self, version: int) -> bytes:
@@ -68,7 +72,18 @@ M = TypeVar("M", bound=Message)
 def decode_message_carefully(cls: type[M], data: bytes, version: int, pos: int) -> tuple[M, int]:
     """``decode_from`` for any message, and what the generated ones turn to where they stumble."""
     check_version(cls, version)
+    if not isinstance(data, bytes):
+        raise TypeError(
+            f"{cls.NAME} is decoded from bytes, not from {type(data).__name__}; bytes(...) copies it"
+        )
+    if pos < 0:
+        refuse_position(pos)
     return decode_carefully(cls, cls.NAME, data, version, pos)
+
+
+def refuse_position(pos: int) -> NoReturn:
+    """Say that no message begins there: Python would count from the end."""
+    raise ValueError(f"position {pos} is negative; messages begin at 0 or behind it")
 
 
 def encode_message_carefully(message: Message, out: list[bytes], version: int) -> None:

@@ -11,7 +11,9 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
@@ -213,6 +215,8 @@ class AlterClientQuotasResponse(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+        if pos < 0:
+            refuse_position(pos)
         ends: list[int] = []
         return AlterClientQuotasResponse.decode(data, version, pos, ends), ends[0]
 

@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import check_count, read_numbers, read_strings, refuse
 from kraft_wire.protocol.fast_write import write_numbers, write_strings
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, Structure
 from kraft_wire.protocol.tier import use_compiled
 
@@ -180,6 +182,8 @@ class ConsumerProtocolSubscription(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+        if pos < 0:
+            refuse_position(pos)
         ends: list[int] = []
         return ConsumerProtocolSubscription.decode(data, version, pos, ends), ends[0]
 

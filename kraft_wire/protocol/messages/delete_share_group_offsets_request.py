@@ -8,7 +8,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, string_readers
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
@@ -100,6 +102,8 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:
+        if pos < 0:
+            refuse_position(pos)
         ends: list[int] = []
         return DeleteShareGroupOffsetsRequest.decode(data, version, pos, ends), ends[0]
 

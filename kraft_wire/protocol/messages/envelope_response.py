@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import long_size, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
@@ -71,6 +73,8 @@ class EnvelopeResponse(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[EnvelopeResponse, int]:
+        if pos < 0:
+            refuse_position(pos)
         start = pos
         try:
             if version == 0:

@@ -11,7 +11,9 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
@@ -96,6 +98,8 @@ class FindCoordinatorRequest(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[FindCoordinatorRequest, int]:
+        if pos < 0:
+            refuse_position(pos)
         start = pos
         try:
             if 4 <= version <= 6:

@@ -10,7 +10,9 @@ from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_u
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
@@ -148,6 +150,8 @@ class InitializeShareGroupStateRequest(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[InitializeShareGroupStateRequest, int]:
+        if pos < 0:
+            refuse_position(pos)
         ends: list[int] = []
         return InitializeShareGroupStateRequest.decode(data, version, pos, ends), ends[0]
 

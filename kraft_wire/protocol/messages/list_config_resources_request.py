@@ -8,7 +8,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
@@ -65,6 +67,8 @@ class ListConfigResourcesRequest(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+        if pos < 0:
+            refuse_position(pos)
         start = pos
         try:
             if version == 1:

@@ -14,7 +14,9 @@ from kraft_wire.protocol.fast_write import (
     array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
@@ -132,6 +134,8 @@ class ListTransactionsRequest(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[ListTransactionsRequest, int]:
+        if pos < 0:
+            refuse_position(pos)
         start = pos
         try:
             if version == 2:

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field
 from kraft_wire.protocol.tier import use_compiled
 
@@ -50,6 +52,8 @@ class ShareGroupMetadataKey(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareGroupMetadataKey, int]:
+        if pos < 0:
+            refuse_position(pos)
         start = pos
         try:
             if version == 0:

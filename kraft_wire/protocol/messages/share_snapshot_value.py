@@ -10,7 +10,9 @@ from kraft_wire.protocol.fast_read import long_count, read_unknown_tags, refuse,
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import (
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
+)
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
@@ -153,6 +155,8 @@ class ShareSnapshotValue(Message, gc=False):
 
     @staticmethod
     def decode_from(data: bytes, version: int, pos: int) -> tuple[ShareSnapshotValue, int]:
+        if pos < 0:
+            refuse_position(pos)
         ends: list[int] = []
         return ShareSnapshotValue.decode(data, version, pos, ends), ends[0]
 
