@@ -54,6 +54,8 @@ _read_decode_line = msgspec.json.Decoder(_DecodeLine).decode
 _read_encode_line = msgspec.json.Decoder(_EncodeLine).decode
 _read_names = msgspec.json.Decoder(_Names).decode
 _TEXTS_OF_FLOATS = ("NaN", "Infinity", "-Infinity")
+MOST_TOLD = 1000
+"""Characters of an error, or of a name that is none."""
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -104,11 +106,19 @@ def to_text(value: object) -> str:
 
 
 def _refusal(line: bytes, number: int, reason: str) -> Answer:
+    reason = _shortened(reason)
     try:
         names = _read_names(line)
     except _NOT_JSON:
         return Answer(to_text({"line": number, "error": reason}), False)
-    return Answer(to_text({"message": names.message, "version": names.version, "error": reason}), False)
+    return Answer(
+        to_text({"message": _shortened(names.message), "version": names.version, "error": reason}), False
+    )
+
+
+def _shortened(text: str) -> str:
+    """A line may hold megabytes that are wrong; what is wrong with them stands first or last."""
+    return text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD // 2]}...{text[-MOST_TOLD // 2 :]}"
 
 
 def _prepare(cls: type[Structure], node: object, place: str) -> None:

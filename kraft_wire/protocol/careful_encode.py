@@ -18,11 +18,11 @@ from kraft_wire.protocol.schema import (
     UnknownTags,
     defaults_of,
 )
-from kraft_wire.protocol.text import encode_utf8
+from kraft_wire.protocol.text import encode_utf8, shown
 from kraft_wire.protocol.varint import uvarint
 
 _INTEGERS: Final = {"int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "uint32": ">I", "int64": ">q"}
-_HIGHEST_TAG: Final = 2**31 - 1
+_HIGHEST_TAG: Final = 2**31 - 2
 
 
 def encode_carefully(value: Structure, name: str, out: list[bytes], version: int) -> None:
@@ -88,9 +88,9 @@ class _Encoder:
             self.path.pop()
         previous = -1
         for tag, raw in unknown:
-            if not previous < tag < _HIGHEST_TAG:
+            if not previous < tag <= _HIGHEST_TAG:
                 self.path.append("unknown_tagged_fields")
-                self.fail(f"tag {tag} behind tag {previous}; tags ascend from 0")
+                self.fail(f"tag {shown(tag)} {_why_not(tag, previous)}")
             self.out += (uvarint(tag), uvarint(len(raw)), raw)
             previous = tag
 
@@ -140,7 +140,7 @@ class _Encoder:
             self.float64(member)
         elif field.kind == "uuid":
             if not isinstance(member, bytes) or len(member) != 16:
-                self.fail(f"{member!r} is no id of 16 bytes")
+                self.fail(f"{shown(member)} is no id of 16 bytes")
             self.out.append(member)
         elif field.kind == "string":
             self.string(member, field)
@@ -151,13 +151,13 @@ class _Encoder:
         try:
             self.out.append(struct.pack(_INTEGERS[kind], member))
         except struct.error:
-            self.fail(f"{member!r} does not fit {kind}")
+            self.fail(f"{shown(member)} does not fit {kind}")
 
     def float64(self, member: Any) -> None:
         try:
             self.out.append(struct.pack(">d", member))
         except struct.error:
-            self.fail(f"{member!r} is no number")
+            self.fail(f"{shown(member)} is no number")
 
     def string(self, member: Any, field: Field) -> None:
         if not isinstance(member, str):
@@ -189,3 +189,10 @@ class _Encoder:
 
     def where(self) -> str:
         return ".".join(self.path).replace(".[", "[")
+
+
+def _why_not(tag: int, previous: int) -> str:
+    """What is wrong with an unknown tag behind another one, or behind none: -1."""
+    if tag > _HIGHEST_TAG:
+        return f"is above {_HIGHEST_TAG}"
+    return "is negative" if tag < 0 else f"behind tag {previous}; tags ascend"

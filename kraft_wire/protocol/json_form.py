@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from kraft_wire.protocol.careful_encode import is_default
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.schema import NO_VERSIONS, Field, Structure, defaults_of, versions_of
+from kraft_wire.protocol.text import shown
 from kraft_wire.protocol.uuid import Uuid
 
 S = TypeVar("S", bound=Structure)
@@ -161,7 +162,7 @@ class _Reader:
             # MessageUtil.jsonNodeToByte subtracts 128, and its cast wraps 256 around.
             return -128 if node == 256 else node - 128
         if not low <= node <= high:
-            self.fail(f"{node} does not fit {kind}")
+            self.fail(f"{shown(node)} does not fit {kind}")
         return node
 
     def identifier(self, text: str) -> Uuid:
@@ -189,5 +190,5 @@ class _Reader:
 
 def _kind(node: object) -> str:
     return {dict: "an object", list: "an array", str: "a string", type(None): "null"}.get(
-        type(node), f"{node!r}"
+        type(node), shown(node)
     )

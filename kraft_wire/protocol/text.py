@@ -1,8 +1,12 @@
-"""UTF-8 as Java reads and writes it: malformed input becomes U+FFFD, a lone surrogate becomes "?"."""
+"""UTF-8 as Java reads and writes it: malformed input becomes U+FFFD, a lone surrogate becomes "?".
+
+And values as errors show them.
+"""
 
 from __future__ import annotations
 
 import re
+from reprlib import Repr
 from typing import Final
 
 _ENCODED_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -28,3 +32,22 @@ def encode_utf8(text: str) -> bytes:
 
 def _join_pair(match: re.Match[str]) -> str:
     return match[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
+class _Short(Repr):
+    """Python's own short forms, but for long integers, whose text costs much or is refused."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(x) if x.bit_length() <= 256 else f"an integer of {x.bit_length()} bits"
+
+    def repr_bytes(self, x: bytes, level: int) -> str:
+        return repr(x) if len(x) <= self.maxother else f"{x[: self.maxother]!r}..."
+
+
+_SHORT: Final = _Short()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def shown(value: object) -> str:
+    """A value for an error's text: as ``repr`` has it, but short whatever it is."""
+    return _SHORT.repr(value)

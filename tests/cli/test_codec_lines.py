@@ -152,7 +152,8 @@ class TestUnknownTags:
     def test_a_place_that_is_none(self, place: str) -> None:
         shown = {"message": "FetchResponse", "version": 17, "data": self.MESSAGE.to_json(17)}
         error = encoded(shown | {"unknown_tags": [{"in": place, "tag": 1, "hex": ""}]})["error"]
-        assert error == f"unknown_tags: the message has no tagged fields at {place!r}"
+        told = f"unknown_tags: the message has no tagged fields at {place!r}"
+        assert (error[:400], error[-400:]) == (told[:400], told[-400:])
 
     def test_a_version_without_tags(self) -> None:
         line = {"message": "FetchResponse", "version": 11, "data": FetchResponse().to_json(11)}
@@ -175,6 +176,24 @@ def test_bytes_behind_the_message_are_counted_and_not_written_back() -> None:
 
 
 class TestErrors:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"data": TOPIC_DATA | {"name": ["x" * 10**6]}},
+            {"data": TOPIC_DATA | {"topicId": "x" * 10**6}},
+            {"data": TOPIC_DATA | {"x" * 10**6: 1}},
+            {"data": TOPIC_DATA | {"name": 10**4000}},
+            {"x" * 10**6: 1},
+            {"message": "x" * 10**6},
+            {"version": 10**4000},
+            {"unknown_tags": [{"in": "x" * 10**6, "tag": 1, "hex": ""}]},
+        ],
+    )
+    def test_what_is_wrong_is_not_repeated_at_any_length(self, change: dict[str, Any]) -> None:
+        answer = encoded(TOPIC | {"data": TOPIC_DATA} | change)
+        assert len(answer["error"]) < 1100
+        assert len(str(answer.get("message"))) < 1100
+
     @pytest.mark.parametrize(
         ("change", "error"),
         [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from both_codecs import unreadable, written
 
@@ -24,6 +26,7 @@ from kraft_wire.protocol.messages.fetch_response import (
 )
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kraft_wire.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
@@ -271,6 +274,21 @@ class TestTaggedFields:
         with pytest.raises(EncodeError, match=r"unknown_tagged_fields: tag 4 behind tag 5"):
             message.encode(0)
 
+    @pytest.mark.parametrize(
+        ("tag", "reason"),
+        [
+            (2**31 - 1, "tag 2147483647 is above 2147483646"),
+            (99_999_999_999, "tag 99999999999 is above 2147483646"),
+            pytest.param(10**5000, "tag an integer of 16610 bits is above 2147483646", id="huge"),
+            (-1, "tag -1 is negative"),
+            (3, "tag 3 behind tag 3; tags ascend"),
+        ],
+    )
+    def test_what_is_wrong_with_a_tag(self, tag: int, reason: str) -> None:
+        tags = ((3, b""), (tag, b""))
+        with pytest.raises(EncodeError, match=f"TopicRecord.unknown_tagged_fields: {reason}$"):
+            TopicRecord("x", unknown_tagged_fields=tags[tag < 3 :]).encode(0)
+
     def test_more_than_127_tags(self) -> None:
         many = TopicRecord("x", unknown_tagged_fields=tuple((tag, b"") for tag in range(300)))
         assert TopicRecord.decode(many.encode(0), 0) == many
@@ -350,3 +368,19 @@ class TestVersions:
         with pytest.raises(EncodeError):
             CreateTopicsRequest([CreatableTopic("a"), CreatableTopic("x" * 40_000)]).encode_into(out, 7)
         assert out == [b"before"]
+
+
+class TestErrors:
+    def test_they_are_short_whatever_the_value(self) -> None:
+        values: tuple[Any, ...] = (
+            10**5000,
+            -(10**5000),
+            "x" * 10**6,
+            [10**5000],
+            ["x"] * 10**6,
+            b"x" * 10**6,
+        )
+        for value in values:
+            with pytest.raises(EncodeError) as caught:
+                PartitionRecord(leader=value).encode(0)
+            assert len(str(caught.value)) < 600
