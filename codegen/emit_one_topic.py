@@ -8,31 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Final
 
 from codegen.code import Function
 from codegen.emit_cursor import width
 from codegen.emit_decode import LOOPING, Decoder
 from codegen.emit_encode import NO_TAGS, Encoder, joined
 from codegen.layout import ALWAYS, Interval, intervals
+from codegen.packages import NO_ELEMENT_ARRAYS, ONE_ELEMENT_ARRAYS, ONE_TOPIC_APIS
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
-
-_APIS: Final = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Fetch", "FetchSnapshot")
-_ONE_ELEMENT: Final = frozenset({"topics", "responses", "partitions"})
-_NO_ELEMENT: Final = frozenset({"forgotten_topics_data", "aborted_transactions"})
-"""Arrays of structs, by how many elements they mostly have."""
 
 
 def is_about_one_topic(plan: MessagePlan) -> bool:
     """Whether the message is one of KRaft's, and has no other arrays of structs but in its tags."""
     name = plan.message.name
-    if name.removesuffix("Request").removesuffix("Response") not in _APIS:
+    if name.removesuffix("Request").removesuffix("Response") not in ONE_TOPIC_APIS:
         return False
     newest = intervals(plan)[0]
     fields = [field for struct in plan.structs for field in struct.fields]
     arrays = [field for field in fields if field.type.is_struct and field.type.is_array]
     places = {field.name for field in arrays if not newest.mandatory(field).empty}
-    return newest.flexible and places <= _ONE_ELEMENT | _NO_ELEMENT
+    return newest.flexible and places <= ONE_ELEMENT_ARRAYS | NO_ELEMENT_ARRAYS
 
 
 class OneTopicDecoder(Decoder):
@@ -78,7 +73,7 @@ class OneTopicDecoder(Decoder):
             return super().array(field, name, null)
         size = self.out.name(f"{field.name}_size")
         self.fixed("B", size)
-        if field.name in _ONE_ELEMENT:
+        if field.name in ONE_ELEMENT_ARRAYS:
             self.ones.append(size)
             return f"[{self.structure(self.plan.struct(field.type.struct))}]"
         self.conditions.append(f"{size} < 2" if null == ALWAYS else f"{size} == 1")
@@ -132,7 +127,7 @@ class OneTopicEncoder(Encoder):
             return
         values = self.out.name(field.name)
         self.out.add(f"{values} = {source}")
-        if field.name in _ONE_ELEMENT:
+        if field.name in ONE_ELEMENT_ARRAYS:
             self.enter(f"len({values}) == 1")
             item = self.out.name("item")
             self.out.add(f"{item}, = {values}")

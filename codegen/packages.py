@@ -1,4 +1,4 @@
-"""The generated packages that are committed: which schemas each is made of, and where it lies."""
+"""What is particular to the committed packages: their schemas, where they lie, what is usual in them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,9 @@ PACKAGES = (
     Package(SCHEMAS / NEWEST_KAFKA, Path("kraft_wire/protocol/messages")),
     Package(Path("schemas/kip-853"), Path("kraft_wire/protocol/kip_853")),
 )
+
+ONE_TOPIC_APIS = frozenset({"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Fetch", "FetchSnapshot"})
+"""KRaft's own APIs: they mostly speak of one topic with one partition, and get code for that (emit_one_topic)."""
+ONE_ELEMENT_ARRAYS = frozenset({"topics", "responses", "partitions"})
+NO_ELEMENT_ARRAYS = frozenset({"forgotten_topics_data", "aborted_transactions"})
+"""Their arrays of structs, by how many elements those mostly have."""
