@@ -27,7 +27,7 @@ PACKAGES = (
 )
 
 ONE_TOPIC_APIS = frozenset({"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Fetch", "FetchSnapshot"})
-"""KRaft's own APIs: they mostly speak of one topic with one partition, and get code for that (emit_one_topic)."""
+"""KRaft's own APIs: they mostly speak of one topic with one partition, and get code for that."""
 ONE_ELEMENT_ARRAYS = frozenset({"topics", "responses", "partitions"})
 NO_ELEMENT_ARRAYS = frozenset({"forgotten_topics_data", "aborted_transactions"})
 """Their arrays of structs, by how many elements those mostly have."""
