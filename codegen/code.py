@@ -26,6 +26,8 @@ class Module:
     """struct codes that need a prebuilt pack."""
     string_readers: set[tuple[str, bool]] = field(default_factory=set)
     """struct codes that are read together with the compact string before them; whether it may be null."""
+    string_writers: set[str] = field(default_factory=set)
+    """struct codes that are packed together with the compact string before them."""
     row_readers: set[str] = field(default_factory=set)
     array_readers: set[str] = field(default_factory=set)
     array_writers: set[str] = field(default_factory=set)
@@ -49,6 +51,10 @@ class Module:
     def string_reader(self, codes: str, *, nullable: bool) -> str:
         self.string_readers.add((codes, nullable))
         return self._string_reader_name(codes, nullable)
+
+    def string_writer(self, codes: str) -> str:
+        self.string_writers.add(codes)
+        return self._string_writer_name(codes)
 
     def row_reader(self, codes: str) -> str:
         self.row_readers.add(codes)
@@ -86,6 +92,9 @@ class Module:
         parts = ["_read", "nullable" if nullable else "", "string", self.codes_name(codes)]
         return "_".join(part for part in parts if part)
 
+    def _string_writer_name(self, codes: str) -> str:
+        return f"_write_string_{self.codes_name(codes)}"
+
     def makers(self) -> set[str]:
         """Names from kraft_wire.protocol.fast_read that the definitions need."""
         makers = {STRING_READERS[nullable] for _, nullable in self.string_readers}
@@ -108,6 +117,10 @@ class Module:
         lines += [
             f'{self._string_reader_name(codes, nullable)} = {STRING_READERS[nullable]}("{codes}")'
             for codes, nullable in sorted(self.string_readers)
+        ]
+        lines += [
+            f'{self._string_writer_name(codes)} = string_writers("{codes}")'
+            for codes in sorted(self.string_writers)
         ]
         lines += [
             f'_read_rows_{self.codes_name(codes)} = row_reader("{codes}")'

@@ -144,7 +144,7 @@ class _Writer:
         # Nothing is left to do for a section without fields, whose count is 0 already.
         self.give_up_if(
             f"not ({unknown} == EMPTY_TUPLE{nothing_known}) "
-            f"and not close_tags(w, section, {unknown}, {known})"
+            f"and not close_tags(w, section, {unknown}, {known}, {self.layout.highest_tag})"
         )
 
     def tagged_field(self, field: FieldPlan) -> None:

@@ -58,6 +58,7 @@ def _header(plan: MessagePlan, source: str, module: Module) -> str:
     schema += ["UnknownTags"] * any(struct.can_be_flexible for struct in plan.structs)
     read_helpers = module.read_helpers | module.makers()
     write_helpers |= {"array_writers"} if module.array_writers else set()
+    write_helpers |= {"string_writers"} if module.string_writers else set()
     coded = not plan.message.versions.empty
     imports = {
         "fast_read": sorted(read_helpers),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codegen.code import Function
-from codegen.layout import ALWAYS, ARRAY_WRITE_CODES, STRUCT_CODES, Interval, mandatory_runs
+from codegen.code import INDENT, Function
+from codegen.layout import ALWAYS, WRITE_CODES, Interval, mandatory_runs
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import Versions
 
@@ -20,7 +20,7 @@ EMPTY_BYTES = 'b""'
 NO_TAGS = 'b"\\0"'
 ARRAY_HELPERS = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}
 """Types whose arrays a helper writes."""
-RESERVED = ("self", "out", "version", "mark", "struct", "msgspec", "len")
+RESERVED = ("self", "out", "version", "mark", "struct", "msgspec", "len", "type", "bytes")
 
 
 def joined(pieces: list[str]) -> str:
@@ -77,7 +77,7 @@ class Encoder:
 
     def packed(self, run: list[tuple[str, str]]) -> str:
         codes = "".join(code for code, _ in run)
-        return f"{self.module.writer(codes)}({', '.join(expression for _, expression in run)})"
+        return f"{self.module.writer(codes)}({', '.join(expression for _, expression in run if expression)})"
 
     def compact_size(self, name: str, long: str) -> None:
         """A size of one byte joins the run; a longer one is written by ``long``."""
@@ -115,7 +115,7 @@ class Encoder:
         if self.interval.flexible:
             self.tag_section(struct, source)
         elif struct.can_be_flexible:
-            self.refuse(f"if {source}.unknown_tagged_fields")
+            self.refuse(f"if {self.has_unknown(source)}")
 
     def refuse_absent(self, field: FieldPlan, source: str) -> None:
         """A field that the version lacks and that matters must hold its default."""
@@ -140,7 +140,9 @@ class Encoder:
         condition = self.interval.condition(versions)
         if all(field.type.fixed_size is not None for field in fields):
             self.close_run()
-            run = [(STRUCT_CODES[field.type.base], f"{source}.{field.name}") for field in fields]
+            for field in fields:
+                self.refuse_short_id(field, f"{source}.{field.name}", condition or ALWAYS)
+            run = [(WRITE_CODES[field.type.base], f"{source}.{field.name}") for field in fields]
             self.pieces.append(f'{self.packed(run)} if {condition} else b""')
             return
         self.flush()
@@ -171,7 +173,8 @@ class Encoder:
         elif field.type.is_struct:
             self.struct_field(field, source, null)
         elif field.type.fixed_size is not None:
-            self.fixed(STRUCT_CODES[field.type.base], source)
+            self.refuse_short_id(field, source)
+            self.fixed(WRITE_CODES[field.type.base], source)
         else:
             self.string_or_binary(field, source, null, compact=compact)
 
@@ -187,7 +190,8 @@ class Encoder:
                 self.fixed("B", "1")
             self.struct_field(field, source, null, null_marker=NULL_TAGGED)
         elif field.type.fixed_size is not None:
-            self.fixed(STRUCT_CODES[field.type.base], source)
+            self.refuse_short_id(field, source)
+            self.fixed(WRITE_CODES[field.type.base], source)
         else:
             self.string_or_binary(field, source, null, compact=True)
 
@@ -203,10 +207,12 @@ class Encoder:
     ) -> tuple[str, str]:
         """Locals for what follows a size, and for the size; where None is allowed it becomes ``empty``."""
         is_text = field.type.base == "string" and not field.type.is_array
+        is_binary = empty == EMPTY_BYTES and not is_text
         value = self.out.name(f"{field.name}_raw" if empty == EMPTY_BYTES else field.name)
         size = self.out.name(f"{field.name}_size")
         taken = [
             f"{value} = {source}.encode()" if is_text else f"{value} = {source}",
+            *(self.as_bytes(value) if is_binary else ()),
             f"{size} = len({value}) + 1" if compact else f"{size} = len({value})",
         ]
         if null is None:
@@ -227,6 +233,18 @@ class Encoder:
     def refuse(self, test: str) -> None:
         with self.out.block(test):
             self.out.add(f"{self.module.read_helper('refuse')}()")
+
+    def refuse_short_id(self, field: FieldPlan, source: str, condition: str = ALWAYS) -> None:
+        """struct fills an id of another length up, or cuts it off."""
+        if field.type.base == "uuid":
+            self.refuse(
+                f"if {condition + ' and ' if condition else ''}len({source}) != {field.type.fixed_size}"
+            )
+
+    def as_bytes(self, name: str) -> list[str]:
+        """What isn't bytes would be found out only when all pieces are joined."""
+        made = self.module.write_helper("bytes_of")
+        return [f"if type({name}) is not bytes:", f"{INDENT}{name} = {made}({name})"]
 
     def refuse_null(self, source: str, null: str | None) -> None:
         self.refuse(f"if {source} is None" + (f" and not ({null})" if null else ""))
@@ -273,7 +291,7 @@ class Encoder:
             piece = f"{write}({source})"
             self.pieces.append(piece if null is None else f'b"\\0" if {source} is None else {piece}')
             return
-        code = ARRAY_WRITE_CODES[field.type.base]
+        code = WRITE_CODES[field.type.base]
         values, size = self.measured(field, source, null, empty="()", compact=True)
         short = f"{self.module.array_writer(code)}[{size}]({size}, *{values})"
         long = f'{self.module.write_helper("write_long_array")}({values}, "{code}")'
@@ -287,7 +305,7 @@ class Encoder:
         if base in ARRAY_HELPERS:
             piece = f"{self.module.write_helper(f'write_{ARRAY_HELPERS[base]}')}({source})"
         else:
-            piece = f'{self.module.write_helper("write_numbers")}({source}, "{ARRAY_WRITE_CODES[base]}")'
+            piece = f'{self.module.write_helper("write_numbers")}({source}, "{WRITE_CODES[base]}")'
         if null is not None:
             piece = f"{self.module.write_helper('NULL_COUNT')} if {source} is None else {piece}"
         self.pieces.append(piece)
@@ -332,23 +350,26 @@ class Encoder:
         known = [field for field in struct.fields if not self.interval.tagged(field).empty]
         known.sort(key=lambda field: field.tag)
         if known:
-            self.pieces.append(self.known_tags(known, source))
+            self.pieces.append(self.known_tags(struct, known, source))
         else:
             self.unknown_tags(source)
 
     def unknown_tags(self, source: str) -> None:
         """The tag section of a struct without tagged fields of its own."""
-        unknown = f"{source}.unknown_tagged_fields"
-        write = f"{self.module.write_helper('write_tags')}((), {unknown})"
-        self.pieces.append(f"{write} if {unknown} else {NO_TAGS}")
+        write = f"{self.module.write_helper('write_tags')}((), {source}.unknown_tagged_fields)"
+        self.pieces.append(f"{write} if {self.has_unknown(source)} else {NO_TAGS}")
 
-    def known_tags(self, known: list[FieldPlan], source: str) -> str:
+    def has_unknown(self, source: str) -> str:
+        """Python for "there may be unknown tagged fields": also for what isn't, which is then found out."""
+        return f"{source}.unknown_tagged_fields is not {self.module.write_helper('NO_UNKNOWN_TAGS')}"
+
+    def known_tags(self, struct: StructPlan, known: list[FieldPlan], source: str) -> str:
         """Make a tag section; returns the local that holds its bytes."""
         section, found = self.out.name("section"), self.out.name("known")
-        unknown = f"{source}.unknown_tagged_fields"
+        highest = max(field.tag for field in struct.fields)
         tests = {field.name: self.is_tagged(field, f"{source}.{field.name}") for field in known}
         self.out.add(f"{section} = {NO_TAGS}")
-        with self.out.block(f"if {' or '.join((unknown, *tests.values()))}"):
+        with self.out.block(f"if {' or '.join((self.has_unknown(source), *tests.values()))}"):
             self.out.add(f"{found}: list[tuple[int, bytes]] = []")
             for field in known:
                 with (
@@ -357,7 +378,8 @@ class Encoder:
                 ):
                     payload = self.payload(field, f"{source}.{field.name}")
                     self.out.add(f"{found}.append(({field.tag}, {payload}))")
-            self.out.add(f"{section} = {self.module.write_helper('write_tags')}({found}, {unknown})")
+            write = self.module.write_helper("write_tags")
+            self.out.add(f"{section} = {write}({found}, {source}.unknown_tagged_fields, {highest})")
         return section
 
     def is_tagged(self, field: FieldPlan, source: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from codegen.code import Function
 from codegen.emit_cursor import width
 from codegen.emit_decode import LOOPING, Decoder
-from codegen.emit_encode import NO_TAGS, Encoder, joined
+from codegen.emit_encode import EMPTY_BYTES, Encoder, joined
 from codegen.layout import ALWAYS, Interval, intervals
 from codegen.packages import NO_ELEMENT_ARRAYS, ONE_ELEMENT_ARRAYS, ONE_TOPIC_APIS
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
@@ -102,16 +102,23 @@ class OneTopicEncoder(Encoder):
     def __init__(self, plan: MessagePlan, function: Function, interval: Interval) -> None:
         super().__init__(plan, function, interval, whole=True)
         self.inside = ExitStack()
-        # Unknown tagged fields, of which there must be none.
-        self.unknown: list[str] = []
+        # What must be true besides.
+        self.conditions: list[str] = []
+        # The size and the bytes of the string that the run begins with.
+        self.text: tuple[str, str] | None = None
 
     def message(self) -> None:
         with self.inside:
             self.structure(self.plan.struct(self.plan.message.name), "self")
             self.close_run()
-            if self.unknown:
-                self.enter(f"not ({' or '.join(self.unknown)})")
-            self.out.add(f"return {joined(self.pieces)}")
+            if self.conditions:
+                self.enter(" and ".join(self.conditions))
+            if len(self.pieces) != 2:
+                self.out.add(f"return {joined(self.pieces)}")
+                return
+            first, last = self.pieces
+            beginning = self.out.name("beginning")
+            self.add_all([f"{beginning} = {first}", f"return {beginning} + {last}"])
 
     def enter(self, condition: str) -> None:
         self.inside.enter_context(self.out.block(f"if {condition}"))
@@ -137,9 +144,41 @@ class OneTopicEncoder(Encoder):
             self.enter(f"{values} is None or {values} == []" if null == ALWAYS else f"{values} == []")
             self.fixed("B", f"0 if {values} is None else 1" if null == ALWAYS else "1")
 
-    def unknown_tags(self, source: str) -> None:
-        if not self.straight:
-            super().unknown_tags(source)
+    def string_or_binary(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
+        """A short string is packed together with its size and what is behind it."""
+        if not self.straight or field.type.base != "string":
+            super().string_or_binary(field, source, null, compact=compact)
             return
-        self.unknown.append(f"{source}.unknown_tagged_fields")
-        self.pieces.append(NO_TAGS)
+        raw, size = self.measured(field, source, null, empty=EMPTY_BYTES, compact=True)
+        self.enter(f"{size} < 128")
+        self.close_run()
+        self.text = size, raw
+
+    def close_run(self) -> None:
+        if self.text is None:
+            super().close_run()
+            return
+        (size, raw), codes = self.text, "".join(code for code, _ in self.run)
+        self.text = None
+        if not codes:
+            self.pieces += [f"{self.module.write_helper('SIZES')}[{size}]", raw]
+            return
+        arguments = [size, raw, *(expression for _, expression in self.run if expression)]
+        self.pieces.append(f"{self.module.string_writer(codes)}[{size}]({', '.join(arguments)})")
+        self.run = []
+
+    def refuse_short_id(self, field: FieldPlan, source: str, condition: str = ALWAYS) -> None:
+        if self.straight and not condition:
+            if field.type.base == "uuid":
+                self.conditions.append(f"len({source}) == {field.type.fixed_size}")
+            return
+        super().refuse_short_id(field, source, condition)
+
+    def tag_section(self, struct: StructPlan, source: str) -> None:
+        """That there are no tagged fields is a byte more to pack."""
+        if not self.straight or any(not self.interval.tagged(field).empty for field in struct.fields):
+            super().tag_section(struct, source)
+            return
+        no_tags = self.module.write_helper("NO_UNKNOWN_TAGS")
+        self.conditions.append(f"{source}.unknown_tagged_fields is {no_tags}")
+        self.fixed("x", "")

@@ -1,4 +1,4 @@
-"""Fold long lines of generated Python at commas and ``or``, so that people can read them."""
+"""Fold long lines of generated Python at commas, ``or`` and ``and``, so that people can read them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def _are_targets(text: str) -> bool:
 
 def _fold_test(indent: str, text: str) -> list[str]:
     word, _, test = text[:-1].partition(" ")
-    parts = _split(test, " or ")
+    operator = "or" if len(_split(test, " or ")) > 1 else "and"
+    parts = _split(test, f" {operator} ")
     inner = indent + INDENT
-    lines = [f"{inner}{'or ' if number else ''}{part}" for number, part in enumerate(parts)]
+    lines = [f"{inner}{f'{operator} ' if number else ''}{part}" for number, part in enumerate(parts)]
     return [f"{indent}{word} (", *lines, f"{indent}):"]
 
 

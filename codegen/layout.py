@@ -20,8 +20,8 @@ STRUCT_CODES = {
     "float64": "d",
     "uuid": "16s",
 }
-# What "?" writes of None is false; in Java an array's element can be null, which is an error.
-ARRAY_WRITE_CODES = STRUCT_CODES | {"bool": "b"}
+# "?" takes anything that is true or false for a bool; "b" takes what counts as an integer.
+WRITE_CODES = STRUCT_CODES | {"bool": "b"}
 CODE_SIZES = {code: FIXED_SIZES[base] for base, code in STRUCT_CODES.items()} | {"B": 1}
 NUMBERS = (*INTEGER_RANGES, "float64", "bool")
 ALWAYS = ""

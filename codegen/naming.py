@@ -9,7 +9,15 @@ import re
 _ACRONYM_THEN_WORD = re.compile(r"([A-Z]+)([A-Z][a-z])")
 _WORD_THEN_CAPITAL = re.compile(r"([a-z0-9])([A-Z])")
 _HEADER_CLASSES = {"ClassVar", "Field", "Message", "Structure", "UnknownTags", "Uuid"}
-_HEADER_CONSTANTS = {"DECODE_FAULTS", "ENCODE_FAULTS", "NULL_COUNT", "SHORT", "SIZES", "UUIDS"}
+_HEADER_CONSTANTS = {
+    "DECODE_FAULTS",
+    "ENCODE_FAULTS",
+    "NO_UNKNOWN_TAGS",
+    "NULL_COUNT",
+    "SHORT",
+    "SIZES",
+    "UUIDS",
+}
 _CLASS_CONSTANTS = {"NAME", "API_KEY", "KIND", "MIN_VERSION", "MAX_VERSION", "FLEXIBLE_FROM", "FIELDS"}
 RESERVED_CLASS_NAMES = frozenset(dir(builtins)) | _HEADER_CLASSES | _HEADER_CONSTANTS | _CLASS_CONSTANTS
 """Names that generated modules use themselves, and that a struct can't have."""
@@ -17,6 +25,7 @@ RESERVED_LOCAL_NAMES = frozenset(
     {
         "array_readers",
         "array_writers",
+        "bytes_of",
         "check_count",
         "decode_message_carefully",
         "encode_message_carefully",
@@ -40,6 +49,7 @@ RESERVED_LOCAL_NAMES = frozenset(
         "skip_long_size",
         "string_readers",
         "string_size",
+        "string_writers",
         "struct",
         "use_compiled",
         "uvarint",

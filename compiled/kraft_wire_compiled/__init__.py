@@ -9,7 +9,7 @@ from kraft_wire_compiled.index import EXTENSIONS, FINGERPRINTS
 
 __all__ = ["ENABLED", "FINGERPRINTS", "INTERFACE", "install"]
 
-INTERFACE = 1
+INTERFACE = 2
 """What the compiled code takes for granted; kraft_wire.protocol.tier has the same number, or warns."""
 ENABLED = not os.environ.get("KRAFT_WIRE_PURE")
 

@@ -405,10 +405,11 @@ cdef inline Py_ssize_t open_tags(Writer* w) noexcept:
     return here if write_byte(w, 0) else -1
 
 
-cdef bint close_tags(Writer* w, Py_ssize_t opened, PyObject* unknown, int known) noexcept:
+cdef bint close_tags(Writer* w, Py_ssize_t opened, PyObject* unknown, int known, int highest) noexcept:
+    # Unknown tags are above the highest known one.
     cdef PyObject** pairs
     cdef Py_ssize_t count, index
-    cdef int64_t tag, previous = -1
+    cdef int64_t tag, previous = highest
     cdef PyObject** pair
     cdef PyObject* raw
     if unknown == NULL or not PyTuple_CheckExact(unknown):

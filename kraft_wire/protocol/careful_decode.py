@@ -87,9 +87,10 @@ class _Decoder:
             return self.take(1) != b"\0"
         if field.kind == "uuid":
             return Uuid(self.take(16))
+        start = self.pos
         length = self.length(field, 2 if field.kind == "string" else 4)
         if length < 0:
-            return self.null(nullable)
+            return self.null(nullable, start)
         if field.kind == "string":
             if length > MAX_STRING_BYTES:
                 self.fail(f"string of {length} bytes, at most {MAX_STRING_BYTES} are allowed")
@@ -97,9 +98,10 @@ class _Decoder:
         return self.take(length)
 
     def array(self, field: Field) -> Any:
+        start = self.pos
         length = self.length(field, 4)
         if length < 0:
-            return self.null(field.is_nullable(self.version))
+            return self.null(field.is_nullable(self.version), start)
         left = len(self.data) - self.pos
         if length > left:
             self.fail(f"array of {length} elements in {left} remaining bytes")
@@ -142,8 +144,9 @@ class _Decoder:
             return _signed(self.uvarint() - 1)
         return int.from_bytes(self.take(fixed_bytes), signed=True)
 
-    def null(self, nullable: bool) -> None:
+    def null(self, nullable: bool, start: int) -> None:
         if not nullable:
+            self.pos = start
             self.fail("is null, and must not be")
 
     def uvarint(self) -> int:

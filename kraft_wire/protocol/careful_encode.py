@@ -63,12 +63,26 @@ class _Encoder:
             elif not is_default(member, field, defaults):
                 tagged.append(field)
             self.path.pop()
-        unknown: UnknownTags = getattr(value, "unknown_tagged_fields", ())
+        unknown = self.unknown_tags(value)
         if self.version >= cls.FLEXIBLE_FROM:
             self.tag_section(value, sorted(tagged, key=lambda field: field.tag), unknown)
         elif unknown:
             self.path.append("unknown_tagged_fields")
             self.unsupported("there are no tagged fields at this version")
+
+    def unknown_tags(self, value: Structure) -> UnknownTags:
+        """A structure's unknown tagged fields, which are what they should be; tag_section judges the tags."""
+        unknown: UnknownTags = getattr(value, "unknown_tagged_fields", ())
+        self.path.append("unknown_tagged_fields")
+        if not isinstance(unknown, tuple | list):
+            self.fail(f"is a {type(unknown).__name__} instead of a tuple of tags with their bytes")
+        for each in unknown:
+            match each:
+                case (int(), bytes() | bytearray() | memoryview()):
+                    continue
+            self.fail(f"{shown(each)} is no tag with its bytes")
+        self.path.pop()
+        return unknown
 
     def absent(self, member: Any, field: Field) -> NoReturn:
         """Refuse a value at a version without the field; None is wrong at any where no version has null."""
@@ -86,11 +100,16 @@ class _Encoder:
             self.out = around
             self.out += (uvarint(field.tag), uvarint(len(payload)), payload)
             self.path.pop()
+        names = {field.tag: field.name for field in type(value).FIELDS if field.tag >= 0}
         previous = -1
-        for tag, raw in unknown:
+        for tag, content in unknown:
+            raw = bytes(content)
             if not previous < tag <= _HIGHEST_TAG:
                 self.path.append("unknown_tagged_fields")
                 self.fail(f"tag {shown(tag)} {_why_not(tag, previous)}")
+            if tag in names:
+                self.path.append("unknown_tagged_fields")
+                self.fail(f"tag {tag} is known: it is that of {names[tag]}")
             self.out += (uvarint(tag), uvarint(len(raw)), raw)
             previous = tag
 
@@ -133,9 +152,7 @@ class _Encoder:
         elif field.kind in _INTEGERS:
             self.integer(member, field.kind)
         elif field.kind == "bool":
-            if member is None:  # an array's element; a field that is None has been judged
-                self.fail("is None, and must not be")
-            self.out.append(b"\x01" if member else b"\0")
+            self.boolean(member)
         elif field.kind == "float64":
             self.float64(member)
         elif field.kind == "uuid":
@@ -146,6 +163,13 @@ class _Encoder:
             self.string(member, field)
         else:
             self.binary(member, field)
+
+    def boolean(self, member: Any) -> None:
+        """An integer that isn't 0 is true, for us and for Java, whatever else its byte says."""
+        try:
+            self.out.append(struct.pack(">b", member))
+        except struct.error:
+            self.fail(f"{shown(member)} is neither True nor False")
 
     def integer(self, member: Any, kind: str) -> None:
         try:

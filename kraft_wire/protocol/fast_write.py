@@ -17,8 +17,11 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 WriteArray = Callable[..., bytes]
+WriteString = Callable[..., bytes]
 NULL_COUNT: Final = b"\xff\xff\xff\xff"
 """An array that is null, with four bytes of count."""
+NO_UNKNOWN_TAGS: Final[UnknownTags] = ()
+"""Compared with by identity: CPython has one empty tuple. What is another is only slower."""
 SIZES: Final = tuple(bytes((size,)) for size in range(128))
 """Sizes of one byte, ready made."""
 
@@ -27,6 +30,28 @@ SIZES: Final = tuple(bytes((size,)) for size in range(128))
 def array_writers(code: str) -> tuple[WriteArray, ...]:
     """By compact size, how to pack that size and an array of the struct code's numbers."""
     return (struct.Struct(">B").pack, *(struct.Struct(f">B{count}{code}").pack for count in range(SHORT - 1)))
+
+
+@cache
+def string_writers(codes: str) -> list[WriteString]:
+    """By compact size, how to pack that size, a string's bytes and, in the same go, what is behind them.
+
+    Each is made when it is first needed. Null has the size 0 and no bytes.
+    """
+
+    def make(size: int, *values: Any) -> bytes:
+        writers[size] = struct.Struct(f">B{max(size - 1, 0)}s{codes}").pack
+        return writers[size](size, *values)
+
+    writers: list[WriteString] = [make] * 128
+    return writers
+
+
+def bytes_of(value: object) -> bytes:
+    """What has bytes, as bytes. Anything else is a Fault."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise Fault
 
 
 def string_size(size: int) -> bytes:
@@ -102,19 +127,19 @@ def _join_uuids(values: Sequence[Uuid]) -> bytes:
     return raw
 
 
-def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags) -> bytes:
-    """A tag section. More than 127 fields are a Fault."""
+def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags, highest: int = -1) -> bytes:
+    """A tag section. More than 127 fields are a Fault, and unknown tags that aren't above ``highest``."""
     count = len(known) + len(unknown)
-    if count > 127:
+    if count > 127 or not isinstance(unknown, tuple):
         raise Fault
     out = [SIZES[count]]
     for tag, raw in known:
         size = len(raw)
         out += (SIZES[tag] if tag < 128 else uvarint(tag), SIZES[size] if size < 128 else uvarint(size), raw)
-    previous = -1
+    previous = highest
     for tag, raw in unknown:
         if not previous < tag < 2**31 - 1:
             raise Fault
-        out += (uvarint(tag), uvarint(len(raw)), raw)
+        out += (uvarint(tag), uvarint(len(raw)), bytes_of(raw))
         previous = tag
     return b"".join(out)

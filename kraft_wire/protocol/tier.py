@@ -6,17 +6,22 @@ interface. The environment variable KRAFT_WIRE_PURE, when it isn't empty, leaves
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, Final
 from warnings import warn
 
 from kraft_wire.protocol.message import Message
 
-INTERFACE: Final = 1
+INTERFACE: Final = 2
 """What compiled code takes for granted besides the messages' plans: how Structure, Message and Uuid are made,
 what the methods of a message do, the limits. It grows by one whenever any of that changes."""
 
 PURE: Final = "pure"
 COMPILED: Final = "compiled"
+
+_BROKEN: Final = (AttributeError, ImportError, NameError, SyntaxError, TypeError, ValueError)
+"""What a module that isn't as we made it may raise while it is imported."""
 
 _taken_over: set[type[Message]] = set()
 _warned = False

@@ -199,7 +199,7 @@ class TestErrors:
         [
             ({"hex": TOPIC_HEX[:20]}, "TopicRecord.topicId at offset 3: needs 16 bytes, 7 remain"),
             ({"hex": ""}, "TopicRecord.name at offset 0: ends inside a varint"),
-            ({"hex": "00" + "00" * 17}, "TopicRecord.name at offset 1: is null, and must not be"),
+            ({"hex": "00" + "00" * 17}, "TopicRecord.name at offset 0: is null, and must not be"),
             ({"hex": "036"}, "hex: a byte has two digits, and one of them is missing"),
             ({"hex": "0x03"}, "hex: 'x' at character 1 is no hexadecimal digit"),
             ({"hex": "0\u0663"}, "hex: '\u0663' at character 1 is no hexadecimal digit"),

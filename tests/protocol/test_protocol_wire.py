@@ -57,7 +57,7 @@ class TestBool:
 
 class TestStrings:
     def test_null_where_there_is_none(self) -> None:
-        assert refused(TopicRecord, bytes(18), 0) == ("name", 1, "is null, and must not be")
+        assert refused(TopicRecord, bytes(18), 0) == ("name", 0, "is null, and must not be")
 
     def test_any_negative_size_is_null(self) -> None:
         nullable = b"\xff\xfe"
@@ -112,7 +112,7 @@ class TestStrings:
 class TestArrays:
     def test_a_negative_size_in_an_array_of_strings_is_no_large_one(self) -> None:
         raw = b"\0\0" + b"\0\0\0\x01" + b"\x80\0" + b"x" * 32768
-        assert refused(SaslHandshakeResponse, raw, 1) == ("mechanisms[0]", 8, "is null, and must not be")
+        assert refused(SaslHandshakeResponse, raw, 1) == ("mechanisms[0]", 6, "is null, and must not be")
 
     def test_null(self) -> None:
         assert MetadataRequest.decode(b"\x00\x01\x00\x00", 12).topics is None

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -37,8 +37,6 @@ _read_iiqiqiB = struct.Struct(">iiqiqiB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
-_write_BB = struct.Struct(">BB").pack
 _write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
@@ -47,7 +45,7 @@ _write_ii = struct.Struct(">ii").pack
 _write_iii = struct.Struct(">iii").pack
 _write_iiiibii = struct.Struct(">iiiibii").pack
 _write_iiiibiiB = struct.Struct(">iiiibiiB").pack
-_write_iiiibiiB16sBi16siqiqi = struct.Struct(">iiiibiiB16sBi16siqiqi").pack
+_write_iiiibiiB16sBi16siqiqixxB = struct.Struct(">iiiibiiB16sBi16siqiqixxB").pack
 _write_iiqiqi = struct.Struct(">iiqiqi").pack
 _write_q = struct.Struct(">q").pack
 _read_array_i = array_readers("i")
@@ -652,38 +650,43 @@ class FetchRequest(Message, gc=False):
                         if forgotten_topics_data == []:
                             rack_id_raw = self.rack_id.encode()
                             rack_id_size = len(rack_id_raw) + 1
-                            section = b"\0"
-                            if self.unknown_tagged_fields or self.cluster_id is not None:
-                                known: list[tuple[int, bytes]] = []
-                                if self.cluster_id is not None:
-                                    cluster_id_raw = self.cluster_id.encode()
-                                    cluster_id_size = len(cluster_id_raw) + 1
-                                    known.append((
-                                        0,
-                                        b"".join((
-                                            SIZES[cluster_id_size]
-                                            if cluster_id_size < 128
-                                            else string_size(cluster_id_size),
-                                            cluster_id_raw,
-                                        )),
+                            if rack_id_size < 128:
+                                section = b"\0"
+                                if (
+                                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                    or self.cluster_id is not None
+                                ):
+                                    known: list[tuple[int, bytes]] = []
+                                    if self.cluster_id is not None:
+                                        cluster_id_raw = self.cluster_id.encode()
+                                        cluster_id_size = len(cluster_id_raw) + 1
+                                        known.append((
+                                            0,
+                                            b"".join((
+                                                SIZES[cluster_id_size]
+                                                if cluster_id_size < 128
+                                                else string_size(cluster_id_size),
+                                                cluster_id_raw,
+                                            )),
+                                        ))
+                                    section = write_tags(known, self.unknown_tagged_fields, 0)
+                                if (
+                                    len(item.topic_id) == 16
+                                    and len(item_2.replica_uuid) == 16
+                                    and item_2.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                    and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                ):
+                                    return b"".join((
+                                        _write_iiiibiiB16sBi16siqiqixxB(
+                                            self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                                            self.isolation_level, self.session_id, self.session_epoch, 2,
+                                            item.topic_id, 2, item_2.partition, item_2.replica_uuid,
+                                            item_2.current_leader_epoch, item_2.fetch_offset,
+                                            item_2.last_fetched_epoch, item_2.log_start_offset,
+                                            item_2.partition_max_bytes, 1,
+                                        ),
+                                        SIZES[rack_id_size], rack_id_raw, section,
                                     ))
-                                section = write_tags(known, self.unknown_tagged_fields)
-                            if not (item_2.unknown_tagged_fields or item.unknown_tagged_fields):
-                                return b"".join((
-                                    _write_iiiibiiB16sBi16siqiqi(
-                                        self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes,
-                                        self.isolation_level, self.session_id, self.session_epoch, 2,
-                                        item.topic_id, 2, item_2.partition, item_2.replica_uuid,
-                                        item_2.current_leader_epoch, item_2.fetch_offset,
-                                        item_2.last_fetched_epoch, item_2.log_start_offset,
-                                        item_2.partition_max_bytes,
-                                    ),
-                                    b"\0\0",
-                                    _write_BB(1, rack_id_size)
-                                    if rack_id_size < 128
-                                    else _write_B(1) + string_size(rack_id_size),
-                                    rack_id_raw, section,
-                                ))
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -708,6 +711,8 @@ class FetchRequest(Message, gc=False):
                     ) + uvarint(topics_size)
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -716,6 +721,8 @@ class FetchRequest(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
+                        if len(item_2.replica_uuid) != 16:
+                            refuse()
                         out += (
                             _write_i16siqiqi(
                                 item_2.partition, item_2.replica_uuid, item_2.current_leader_epoch,
@@ -723,12 +730,12 @@ class FetchRequest(Message, gc=False):
                                 item_2.partition_max_bytes,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 forgotten_topics_data = self.forgotten_topics_data
@@ -739,6 +746,8 @@ class FetchRequest(Message, gc=False):
                     else uvarint(forgotten_topics_data_size)
                 )
                 for item_3 in forgotten_topics_data:
+                    if len(item_3.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -747,13 +756,13 @@ class FetchRequest(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 rack_id_raw = self.rack_id.encode()
                 rack_id_size = len(rack_id_raw) + 1
                 section = b"\0"
-                if self.unknown_tagged_fields or self.cluster_id is not None:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.cluster_id is not None:
                     known: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw = self.cluster_id.encode()
@@ -767,7 +776,7 @@ class FetchRequest(Message, gc=False):
                                 cluster_id_raw,
                             )),
                         ))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out += (
                     SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw,
                     section,
@@ -792,6 +801,8 @@ class FetchRequest(Message, gc=False):
                         topic_raw = item_4.topic.encode()
                         topic_size = len(topic_raw) + 1
                         out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
+                    if version >= 13 and len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_3 = item_4.partitions
                     partitions_size_3 = len(partitions_3) + 1
                     out += (
@@ -808,12 +819,12 @@ class FetchRequest(Message, gc=False):
                                 item_5.partition_max_bytes,
                             ),
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 forgotten_topics_data_2 = self.forgotten_topics_data
@@ -831,6 +842,8 @@ class FetchRequest(Message, gc=False):
                             SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2),
                             topic_raw_2,
                         )
+                    if version >= 13 and len(item_6.topic_id) != 16:
+                        refuse()
                     partitions_4 = item_6.partitions
                     partitions_size_4 = len(partitions_4) + 1
                     out += (
@@ -839,13 +852,13 @@ class FetchRequest(Message, gc=False):
                         if partitions_size_4 < SHORT
                         else write_long_array(partitions_4, "i"),
                         write_tags((), item_6.unknown_tagged_fields)
-                        if item_6.unknown_tagged_fields
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 rack_id_raw_2 = self.rack_id.encode()
                 rack_id_size_2 = len(rack_id_raw_2) + 1
                 section_2 = b"\0"
-                if self.unknown_tagged_fields or self.cluster_id is not None:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.cluster_id is not None:
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw_2 = self.cluster_id.encode()
@@ -859,7 +872,7 @@ class FetchRequest(Message, gc=False):
                                 cluster_id_raw_2,
                             )),
                         ))
-                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 0)
                 out += (
                     SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
                     rack_id_raw_2, section_2,
@@ -888,7 +901,7 @@ class FetchRequest(Message, gc=False):
                             refuse()
                         if item_8.last_fetched_epoch != -1:
                             refuse()
-                        if item_8.unknown_tagged_fields:
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_i(item_8.partition),
@@ -897,7 +910,7 @@ class FetchRequest(Message, gc=False):
                             _write_q(item_8.log_start_offset) if version >= 5 else b"",
                             _write_i(item_8.partition_max_bytes),
                         )
-                    if item_7.unknown_tagged_fields:
+                    if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                 if version >= 7:
                     forgotten_topics_data_3 = self.forgotten_topics_data
@@ -906,14 +919,14 @@ class FetchRequest(Message, gc=False):
                     for item_9 in forgotten_topics_data_3:
                         topic_raw_4 = item_9.topic.encode()
                         topic_size_4 = len(topic_raw_4)
-                        if item_9.unknown_tagged_fields:
+                        if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_h(topic_size_4), topic_raw_4, write_numbers(item_9.partitions, "i"))
                 if version >= 11:
                     rack_id_raw_3 = self.rack_id.encode()
                     rack_id_size_3 = len(rack_id_raw_3)
                     out += (_write_h(rack_id_size_3), rack_id_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

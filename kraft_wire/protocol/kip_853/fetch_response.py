@@ -13,7 +13,7 @@ from kraft_wire.protocol.fast_read import (
     string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -59,6 +59,7 @@ _write_iq = struct.Struct(">iq").pack
 _write_q = struct.Struct(">q").pack
 _write_qi = struct.Struct(">qi").pack
 _write_qq = struct.Struct(">qq").pack
+_write_xx = struct.Struct(">xx").pack
 _read_string = string_readers("")
 _read_string_HB = string_readers("HB")
 _read_rows_q_q = row_reader("q q")
@@ -783,12 +784,14 @@ class FetchResponse(Message, gc=False):
                         if aborted_transactions is None or aborted_transactions == []:
                             if item_2.records is not None:
                                 records_raw = item_2.records
+                                if type(records_raw) is not bytes:
+                                    records_raw = bytes_of(records_raw)
                                 records_size = len(records_raw) + 1
                             else:
                                 records_raw, records_size = b"", 0
                             section = b"\0"
                             if (
-                                item_2.unknown_tagged_fields
+                                item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
                                 or item_2.current_leader != _DEFAULT_CurrentLeader
                                 or item_2.snapshot_id != _DEFAULT_SnapshotId
@@ -801,7 +804,7 @@ class FetchResponse(Message, gc=False):
                                         b"".join((
                                             _write_iq(diverging_epoch.epoch, diverging_epoch.end_offset),
                                             write_tags((), diverging_epoch.unknown_tagged_fields)
-                                            if diverging_epoch.unknown_tagged_fields
+                                            if diverging_epoch.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )),
                                     ))
@@ -823,10 +826,10 @@ class FetchResponse(Message, gc=False):
                                             ) + string_size(host_size),
                                             host_raw, _write_H(end_point.port),
                                             write_tags((), end_point.unknown_tagged_fields)
-                                            if end_point.unknown_tagged_fields
+                                            if end_point.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                             write_tags((), current_leader.unknown_tagged_fields)
-                                            if current_leader.unknown_tagged_fields
+                                            if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )),
                                     ))
@@ -837,12 +840,16 @@ class FetchResponse(Message, gc=False):
                                         b"".join((
                                             _write_qi(snapshot_id.end_offset, snapshot_id.epoch),
                                             write_tags((), snapshot_id.unknown_tagged_fields)
-                                            if snapshot_id.unknown_tagged_fields
+                                            if snapshot_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )),
                                     ))
-                                section = write_tags(known, item_2.unknown_tagged_fields)
-                            if not (item.unknown_tagged_fields or self.unknown_tagged_fields):
+                                section = write_tags(known, item_2.unknown_tagged_fields, 2)
+                            if (
+                                len(item.topic_id) == 16
+                                and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and self.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                            ):
                                 return b"".join((
                                     _write_ihiB16sBihqqqBi(
                                         self.throttle_time_ms, self.error_code, self.session_id, 2,
@@ -857,7 +864,7 @@ class FetchResponse(Message, gc=False):
                                     )
                                     if 16383 < records_size < 2097152
                                     else uvarint(records_size),
-                                    records_raw, section, b"\0\0",
+                                    records_raw, section, _write_xx(),
                                 ))
         except ENCODE_FAULTS:
             pass
@@ -879,6 +886,8 @@ class FetchResponse(Message, gc=False):
                     ) + uvarint(responses_size)
                 )
                 for item in responses:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -907,17 +916,19 @@ class FetchResponse(Message, gc=False):
                             out += (
                                 _write_qq(item_3.producer_id, item_3.first_offset),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_2.records is not None:
                             records_raw = item_2.records
+                            if type(records_raw) is not bytes:
+                                records_raw = bytes_of(records_raw)
                             records_size = len(records_raw) + 1
                         else:
                             records_raw, records_size = b"", 0
                         section = b"\0"
                         if (
-                            item_2.unknown_tagged_fields
+                            item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
                             or item_2.current_leader != _DEFAULT_CurrentLeader
                             or item_2.snapshot_id != _DEFAULT_SnapshotId
@@ -930,7 +941,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_iq(diverging_epoch.epoch, diverging_epoch.end_offset),
                                         write_tags((), diverging_epoch.unknown_tagged_fields)
-                                        if diverging_epoch.unknown_tagged_fields
+                                        if diverging_epoch.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -951,10 +962,10 @@ class FetchResponse(Message, gc=False):
                                         ) + string_size(host_size),
                                         host_raw, _write_H(end_point.port),
                                         write_tags((), end_point.unknown_tagged_fields)
-                                        if end_point.unknown_tagged_fields
+                                        if end_point.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                         write_tags((), current_leader.unknown_tagged_fields)
-                                        if current_leader.unknown_tagged_fields
+                                        if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -965,11 +976,11 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_qi(snapshot_id.end_offset, snapshot_id.epoch),
                                         write_tags((), snapshot_id.unknown_tagged_fields)
-                                        if snapshot_id.unknown_tagged_fields
+                                        if snapshot_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields, 2)
                         out += (
                             _write_i(item_2.preferred_read_replica),
                             _write_BBB(
@@ -981,12 +992,12 @@ class FetchResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -1005,6 +1016,8 @@ class FetchResponse(Message, gc=False):
                         topic_raw = item_4.topic.encode()
                         topic_size = len(topic_raw) + 1
                         out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
+                    if version >= 13 and len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -1033,17 +1046,19 @@ class FetchResponse(Message, gc=False):
                             out += (
                                 _write_qq(item_6.producer_id, item_6.first_offset),
                                 write_tags((), item_6.unknown_tagged_fields)
-                                if item_6.unknown_tagged_fields
+                                if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_5.records is not None:
                             records_raw_2 = item_5.records
+                            if type(records_raw_2) is not bytes:
+                                records_raw_2 = bytes_of(records_raw_2)
                             records_size_2 = len(records_raw_2) + 1
                         else:
                             records_raw_2, records_size_2 = b"", 0
                         section_2 = b"\0"
                         if (
-                            item_5.unknown_tagged_fields
+                            item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or item_5.diverging_epoch != _DEFAULT_EpochEndOffset
                             or item_5.current_leader != _DEFAULT_CurrentLeader
                             or item_5.snapshot_id != _DEFAULT_SnapshotId
@@ -1056,7 +1071,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_iq(diverging_epoch_2.epoch, diverging_epoch_2.end_offset),
                                         write_tags((), diverging_epoch_2.unknown_tagged_fields)
-                                        if diverging_epoch_2.unknown_tagged_fields
+                                        if diverging_epoch_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -1069,7 +1084,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
                                         write_tags((), current_leader_2.unknown_tagged_fields)
-                                        if current_leader_2.unknown_tagged_fields
+                                        if current_leader_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -1080,11 +1095,11 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_qi(snapshot_id_2.end_offset, snapshot_id_2.epoch),
                                         write_tags((), snapshot_id_2.unknown_tagged_fields)
-                                        if snapshot_id_2.unknown_tagged_fields
+                                        if snapshot_id_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section_2 = write_tags(known_2, item_5.unknown_tagged_fields)
+                            section_2 = write_tags(known_2, item_5.unknown_tagged_fields, 2)
                         out += (
                             _write_i(item_5.preferred_read_replica),
                             _write_BBB(
@@ -1097,12 +1112,12 @@ class FetchResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -1144,23 +1159,25 @@ class FetchResponse(Message, gc=False):
                                 aborted_transactions_3, aborted_transactions_size_3 = [], -1
                             out.append(_write_i(aborted_transactions_size_3))
                             for item_9 in aborted_transactions_3:
-                                if item_9.unknown_tagged_fields:
+                                if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                                     refuse()
                                 out.append(_write_qq(item_9.producer_id, item_9.first_offset))
                         if item_8.records is not None:
                             records_raw_3 = item_8.records
+                            if type(records_raw_3) is not bytes:
+                                records_raw_3 = bytes_of(records_raw_3)
                             records_size_3 = len(records_raw_3)
                         else:
                             records_raw_3, records_size_3 = b"", -1
-                        if item_8.unknown_tagged_fields:
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_i(item_8.preferred_read_replica) if version >= 11 else b"",
                             _write_i(records_size_3), records_raw_3,
                         )
-                    if item_7.unknown_tagged_fields:
+                    if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

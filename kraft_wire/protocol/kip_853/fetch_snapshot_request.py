@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, skip_long_size,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, string_writers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -27,16 +27,15 @@ _read_iiB = struct.Struct(">iiB").unpack_from
 _read_iiBB = struct.Struct(">iiBB").unpack_from
 _read_iiqiB = struct.Struct(">iiqiB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_Bi16siqi = struct.Struct(">Bi16siqi").pack
 _write_i16siqi = struct.Struct(">i16siqi").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
-_write_iiBB = struct.Struct(">iiBB").pack
 _write_iiqi = struct.Struct(">iiqi").pack
 _write_q = struct.Struct(">q").pack
 _read_nullable_string = nullable_string_readers("")
 _read_string_B = string_readers("B")
 _read_string_Bi16siqiBqBBB = string_readers("Bi16siqiBqBBB")
+_write_string_Bi16siqixqxx = string_writers("Bi16siqixqxx")
 
 
 class SnapshotId(Structure, gc=False):
@@ -349,40 +348,45 @@ class FetchSnapshotRequest(Message, gc=False):
                     item, = topics
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    partitions = item.partitions
-                    if len(partitions) == 1:
-                        item_2, = partitions
-                        snapshot_id = item_2.snapshot_id
-                        section = b"\0"
-                        if self.unknown_tagged_fields or self.cluster_id is not None:
-                            known: list[tuple[int, bytes]] = []
-                            if self.cluster_id is not None:
-                                cluster_id_raw = self.cluster_id.encode()
-                                cluster_id_size = len(cluster_id_raw) + 1
-                                known.append((
-                                    0,
-                                    b"".join((
-                                        SIZES[cluster_id_size]
-                                        if cluster_id_size < 128
-                                        else string_size(cluster_id_size),
-                                        cluster_id_raw,
-                                    )),
+                    if name_size < 128:
+                        partitions = item.partitions
+                        if len(partitions) == 1:
+                            item_2, = partitions
+                            snapshot_id = item_2.snapshot_id
+                            section = b"\0"
+                            if (
+                                self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                or self.cluster_id is not None
+                            ):
+                                known: list[tuple[int, bytes]] = []
+                                if self.cluster_id is not None:
+                                    cluster_id_raw = self.cluster_id.encode()
+                                    cluster_id_size = len(cluster_id_raw) + 1
+                                    known.append((
+                                        0,
+                                        b"".join((
+                                            SIZES[cluster_id_size]
+                                            if cluster_id_size < 128
+                                            else string_size(cluster_id_size),
+                                            cluster_id_raw,
+                                        )),
+                                    ))
+                                section = write_tags(known, self.unknown_tagged_fields, 0)
+                            if (
+                                len(item_2.replica_uuid) == 16
+                                and snapshot_id.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and item_2.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                            ):
+                                return b"".join((
+                                    _write_iiB(self.replica_id, self.max_bytes, 2),
+                                    _write_string_Bi16siqixqxx[name_size](
+                                        name_size, name_raw, 2, item_2.partition, item_2.replica_uuid,
+                                        item_2.current_leader_epoch, snapshot_id.end_offset,
+                                        snapshot_id.epoch, item_2.position,
+                                    ),
+                                    section,
                                 ))
-                            section = write_tags(known, self.unknown_tagged_fields)
-                        if (
-                            not (snapshot_id.unknown_tagged_fields or item_2.unknown_tagged_fields or item.unknown_tagged_fields)
-                        ):
-                            return b"".join((
-                                _write_iiBB(self.replica_id, self.max_bytes, 2, name_size)
-                                if name_size < 128
-                                else _write_iiB(self.replica_id, self.max_bytes, 2) + string_size(name_size),
-                                name_raw,
-                                _write_Bi16siqi(
-                                    2, item_2.partition, item_2.replica_uuid, item_2.current_leader_epoch,
-                                    snapshot_id.end_offset, snapshot_id.epoch,
-                                ),
-                                b"\0", _write_q(item_2.position), b"\0\0", section,
-                            ))
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -410,6 +414,8 @@ class FetchSnapshotRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
+                        if len(item_2.replica_uuid) != 16:
+                            refuse()
                         snapshot_id = item_2.snapshot_id
                         out += (
                             _write_i16siqi(
@@ -417,20 +423,20 @@ class FetchSnapshotRequest(Message, gc=False):
                                 snapshot_id.end_offset, snapshot_id.epoch,
                             ),
                             write_tags((), snapshot_id.unknown_tagged_fields)
-                            if snapshot_id.unknown_tagged_fields
+                            if snapshot_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             _write_q(item_2.position),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section = b"\0"
-                if self.unknown_tagged_fields or self.cluster_id is not None:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.cluster_id is not None:
                     known: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw = self.cluster_id.encode()
@@ -444,7 +450,7 @@ class FetchSnapshotRequest(Message, gc=False):
                                 cluster_id_raw,
                             )),
                         ))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out.append(section)
                 return
             if version == 0:
@@ -474,20 +480,20 @@ class FetchSnapshotRequest(Message, gc=False):
                                 snapshot_id_2.epoch,
                             ),
                             write_tags((), snapshot_id_2.unknown_tagged_fields)
-                            if snapshot_id_2.unknown_tagged_fields
+                            if snapshot_id_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             _write_q(item_4.position),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section_2 = b"\0"
-                if self.unknown_tagged_fields or self.cluster_id is not None:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.cluster_id is not None:
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw_2 = self.cluster_id.encode()
@@ -501,7 +507,7 @@ class FetchSnapshotRequest(Message, gc=False):
                                 cluster_id_raw_2,
                             )),
                         ))
-                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 0)
                 out.append(section_2)
                 return
         except ENCODE_FAULTS:

@@ -11,7 +11,9 @@ import msgspec
 from kraft_wire.protocol.fast_read import (
     long_count, long_size, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, string_writers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -27,18 +29,18 @@ _read_ihqiB = struct.Struct(">ihqiB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
 _write_BBB = struct.Struct(">BBB").pack
-_write_Bihqi = struct.Struct(">Bihqi").pack
 _write_H = struct.Struct(">H").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_ihBB = struct.Struct(">ihBB").pack
 _write_ihqi = struct.Struct(">ihqi").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_qq = struct.Struct(">qq").pack
+_write_xx = struct.Struct(">xx").pack
 _read_string_B = string_readers("B")
 _read_string_BihqiBqqB = string_readers("BihqiBqqB")
 _read_string_HB = string_readers("HB")
+_write_string_Bihqixqq = string_writers("Bihqixqq")
 
 
 class SnapshotId(Structure, gc=False):
@@ -468,65 +470,69 @@ class FetchSnapshotResponse(Message, gc=False):
                     item, = topics
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    partitions = item.partitions
-                    if len(partitions) == 1:
-                        item_2, = partitions
-                        snapshot_id = item_2.snapshot_id
-                        if item_2.unaligned_records is None:
-                            refuse()
-                        unaligned_records_raw = item_2.unaligned_records
-                        unaligned_records_size = len(unaligned_records_raw) + 1
-                        section = b"\0"
-                        if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_CurrentLeader:
-                            known: list[tuple[int, bytes]] = []
-                            if item_2.current_leader != _DEFAULT_CurrentLeader:
-                                current_leader = item_2.current_leader
-                                end_point = current_leader.end_point
-                                host_raw = end_point.host.encode()
-                                host_size = len(host_raw) + 1
-                                known.append((
-                                    0,
-                                    b"".join((
-                                        _write_iiB(
-                                            current_leader.leader_id, current_leader.leader_epoch, host_size,
-                                        )
-                                        if host_size < 128
-                                        else _write_ii(
-                                            current_leader.leader_id, current_leader.leader_epoch,
-                                        ) + string_size(host_size),
-                                        host_raw, _write_H(end_point.port),
-                                        write_tags((), end_point.unknown_tagged_fields)
-                                        if end_point.unknown_tagged_fields
-                                        else b"\0",
-                                        write_tags((), current_leader.unknown_tagged_fields)
-                                        if current_leader.unknown_tagged_fields
-                                        else b"\0",
-                                    )),
+                    if name_size < 128:
+                        partitions = item.partitions
+                        if len(partitions) == 1:
+                            item_2, = partitions
+                            snapshot_id = item_2.snapshot_id
+                            if item_2.unaligned_records is None:
+                                refuse()
+                            unaligned_records_raw = item_2.unaligned_records
+                            if type(unaligned_records_raw) is not bytes:
+                                unaligned_records_raw = bytes_of(unaligned_records_raw)
+                            unaligned_records_size = len(unaligned_records_raw) + 1
+                            section = b"\0"
+                            if (
+                                item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                or item_2.current_leader != _DEFAULT_CurrentLeader
+                            ):
+                                known: list[tuple[int, bytes]] = []
+                                if item_2.current_leader != _DEFAULT_CurrentLeader:
+                                    current_leader = item_2.current_leader
+                                    end_point = current_leader.end_point
+                                    host_raw = end_point.host.encode()
+                                    host_size = len(host_raw) + 1
+                                    known.append((
+                                        0,
+                                        b"".join((
+                                            _write_iiB(
+                                                current_leader.leader_id, current_leader.leader_epoch,
+                                                host_size,
+                                            )
+                                            if host_size < 128
+                                            else _write_ii(
+                                                current_leader.leader_id, current_leader.leader_epoch,
+                                            ) + string_size(host_size),
+                                            host_raw, _write_H(end_point.port),
+                                            write_tags((), end_point.unknown_tagged_fields)
+                                            if end_point.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                            else b"\0",
+                                            write_tags((), current_leader.unknown_tagged_fields)
+                                            if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                            else b"\0",
+                                        )),
+                                    ))
+                                section = write_tags(known, item_2.unknown_tagged_fields, 0)
+                            if (
+                                snapshot_id.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and self.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                            ):
+                                return b"".join((
+                                    _write_ihB(self.throttle_time_ms, self.error_code, 2),
+                                    _write_string_Bihqixqq[name_size](
+                                        name_size, name_raw, 2, item_2.index, item_2.error_code,
+                                        snapshot_id.end_offset, snapshot_id.epoch, item_2.size,
+                                        item_2.position,
+                                    ),
+                                    _write_BBB(
+                                        unaligned_records_size & 127 | 128,
+                                        unaligned_records_size >> 7 & 127 | 128, unaligned_records_size >> 14,
+                                    )
+                                    if 16383 < unaligned_records_size < 2097152
+                                    else uvarint(unaligned_records_size),
+                                    unaligned_records_raw, section, _write_xx(),
                                 ))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
-                        if (
-                            not (snapshot_id.unknown_tagged_fields or item.unknown_tagged_fields or self.unknown_tagged_fields)
-                        ):
-                            return b"".join((
-                                _write_ihBB(self.throttle_time_ms, self.error_code, 2, name_size)
-                                if name_size < 128
-                                else _write_ihB(
-                                    self.throttle_time_ms, self.error_code, 2,
-                                ) + string_size(name_size),
-                                name_raw,
-                                _write_Bihqi(
-                                    2, item_2.index, item_2.error_code, snapshot_id.end_offset,
-                                    snapshot_id.epoch,
-                                ),
-                                b"\0", _write_qq(item_2.size, item_2.position),
-                                _write_BBB(
-                                    unaligned_records_size & 127 | 128,
-                                    unaligned_records_size >> 7 & 127 | 128, unaligned_records_size >> 14,
-                                )
-                                if 16383 < unaligned_records_size < 2097152
-                                else uvarint(unaligned_records_size),
-                                unaligned_records_raw, section, b"\0\0",
-                            ))
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -558,9 +564,14 @@ class FetchSnapshotResponse(Message, gc=False):
                         if item_2.unaligned_records is None:
                             refuse()
                         unaligned_records_raw = item_2.unaligned_records
+                        if type(unaligned_records_raw) is not bytes:
+                            unaligned_records_raw = bytes_of(unaligned_records_raw)
                         unaligned_records_size = len(unaligned_records_raw) + 1
                         section = b"\0"
-                        if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_CurrentLeader:
+                        if (
+                            item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                            or item_2.current_leader != _DEFAULT_CurrentLeader
+                        ):
                             known: list[tuple[int, bytes]] = []
                             if item_2.current_leader != _DEFAULT_CurrentLeader:
                                 current_leader = item_2.current_leader
@@ -579,20 +590,20 @@ class FetchSnapshotResponse(Message, gc=False):
                                         ) + string_size(host_size),
                                         host_raw, _write_H(end_point.port),
                                         write_tags((), end_point.unknown_tagged_fields)
-                                        if end_point.unknown_tagged_fields
+                                        if end_point.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                         write_tags((), current_leader.unknown_tagged_fields)
-                                        if current_leader.unknown_tagged_fields
+                                        if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields, 0)
                         out += (
                             _write_ihqi(
                                 item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch,
                             ),
                             write_tags((), snapshot_id.unknown_tagged_fields)
-                            if snapshot_id.unknown_tagged_fields
+                            if snapshot_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             _write_qq(item_2.size, item_2.position),
                             _write_BBB(
@@ -605,12 +616,12 @@ class FetchSnapshotResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -636,9 +647,14 @@ class FetchSnapshotResponse(Message, gc=False):
                         if item_4.unaligned_records is None:
                             refuse()
                         unaligned_records_raw_2 = item_4.unaligned_records
+                        if type(unaligned_records_raw_2) is not bytes:
+                            unaligned_records_raw_2 = bytes_of(unaligned_records_raw_2)
                         unaligned_records_size_2 = len(unaligned_records_raw_2) + 1
                         section_2 = b"\0"
-                        if item_4.unknown_tagged_fields or item_4.current_leader != _DEFAULT_CurrentLeader:
+                        if (
+                            item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                            or item_4.current_leader != _DEFAULT_CurrentLeader
+                        ):
                             known_2: list[tuple[int, bytes]] = []
                             if item_4.current_leader != _DEFAULT_CurrentLeader:
                                 current_leader_2 = item_4.current_leader
@@ -649,18 +665,18 @@ class FetchSnapshotResponse(Message, gc=False):
                                     b"".join((
                                         _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
                                         write_tags((), current_leader_2.unknown_tagged_fields)
-                                        if current_leader_2.unknown_tagged_fields
+                                        if current_leader_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section_2 = write_tags(known_2, item_4.unknown_tagged_fields)
+                            section_2 = write_tags(known_2, item_4.unknown_tagged_fields, 0)
                         out += (
                             _write_ihqi(
                                 item_4.index, item_4.error_code, snapshot_id_2.end_offset,
                                 snapshot_id_2.epoch,
                             ),
                             write_tags((), snapshot_id_2.unknown_tagged_fields)
-                            if snapshot_id_2.unknown_tagged_fields
+                            if snapshot_id_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             _write_qq(item_4.size, item_4.position),
                             _write_BBB(
@@ -673,12 +689,12 @@ class FetchSnapshotResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -11,7 +11,7 @@ import msgspec
 from kraft_wire.protocol.fast_read import (
     long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -189,7 +189,7 @@ class UpdateVoterResponse(Message, gc=False):
             if version == 0:
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.current_leader != _DEFAULT_LeaderIdAndEpoch
                     or self.node_endpoint != _DEFAULT_NodeEndpoint
                 ):
@@ -201,7 +201,7 @@ class UpdateVoterResponse(Message, gc=False):
                             b"".join((
                                 _write_ii(current_leader.leader_id, current_leader.leader_epoch),
                                 write_tags((), current_leader.unknown_tagged_fields)
-                                if current_leader.unknown_tagged_fields
+                                if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )),
                         ))
@@ -215,11 +215,11 @@ class UpdateVoterResponse(Message, gc=False):
                                 SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                                 _write_i(node_endpoint.port),
                                 write_tags((), node_endpoint.unknown_tagged_fields)
-                                if node_endpoint.unknown_tagged_fields
+                                if node_endpoint.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )),
                         ))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 1)
                 return b"".join((_write_h(self.error_code), section))
         except ENCODE_FAULTS:
             pass

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, string_writers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -22,10 +22,8 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iii16s16siqB = struct.Struct(">iii16s16siqB").unpack_from
 _read_iiiiqB = struct.Struct(">iiiiqB").unpack_from
-_write_Biii16s16siq = struct.Struct(">Biii16s16siq").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_iBB = struct.Struct(">iBB").pack
 _write_iii16s16siq = struct.Struct(">iii16s16siq").pack
 _write_iiiiq = struct.Struct(">iiiiq").pack
 _read_string_B = string_readers("B")
@@ -33,6 +31,8 @@ _read_nullable_string_B = nullable_string_readers("B")
 _read_string_Biii16s16siqBBB = string_readers("Biii16s16siqBBB")
 _read_nullable_string_iB = nullable_string_readers("iB")
 _read_nullable_string_iBB = nullable_string_readers("iBB")
+_write_string_Biii16s16siqxxx = string_writers("Biii16s16siqxxx")
+_write_string_iB = string_writers("iB")
 _read_rows_i_i_i_16s_16s_i_q = row_reader("i i i 16s 16s i q")
 _read_rows_i_i_i_i_q = row_reader("i i i i q")
 
@@ -325,33 +325,31 @@ class VoteRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
-                topics = self.topics
-                if len(topics) == 1:
-                    item, = topics
-                    topic_name_raw = item.topic_name.encode()
-                    topic_name_size = len(topic_name_raw) + 1
-                    partitions = item.partitions
-                    if len(partitions) == 1:
-                        item_2, = partitions
-                        if (
-                            not (item_2.unknown_tagged_fields or item.unknown_tagged_fields or self.unknown_tagged_fields)
-                        ):
-                            return b"".join((
-                                SIZES[cluster_id_size]
-                                if cluster_id_size < 128
-                                else string_size(cluster_id_size),
-                                cluster_id_raw,
-                                _write_iBB(self.voter_id, 2, topic_name_size)
-                                if topic_name_size < 128
-                                else _write_iB(self.voter_id, 2) + string_size(topic_name_size),
-                                topic_name_raw,
-                                _write_Biii16s16siq(
-                                    2, item_2.partition_index, item_2.candidate_epoch, item_2.candidate_id,
-                                    item_2.candidate_uuid, item_2.voter_uuid, item_2.last_offset_epoch,
-                                    item_2.last_offset,
-                                ),
-                                b"\0\0\0",
-                            ))
+                if cluster_id_size < 128:
+                    topics = self.topics
+                    if len(topics) == 1:
+                        item, = topics
+                        topic_name_raw = item.topic_name.encode()
+                        topic_name_size = len(topic_name_raw) + 1
+                        if topic_name_size < 128:
+                            partitions = item.partitions
+                            if len(partitions) == 1:
+                                item_2, = partitions
+                                if (
+                                    len(item_2.candidate_uuid) == 16
+                                    and len(item_2.voter_uuid) == 16
+                                    and item_2.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                    and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                    and self.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                ):
+                                    beginning = _write_string_iB[cluster_id_size](
+                                        cluster_id_size, cluster_id_raw, self.voter_id, 2,
+                                    )
+                                    return beginning + _write_string_Biii16s16siqxxx[topic_name_size](
+                                        topic_name_size, topic_name_raw, 2, item_2.partition_index,
+                                        item_2.candidate_epoch, item_2.candidate_id, item_2.candidate_uuid,
+                                        item_2.voter_uuid, item_2.last_offset_epoch, item_2.last_offset,
+                                    )
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -387,6 +385,10 @@ class VoteRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
+                        if len(item_2.candidate_uuid) != 16:
+                            refuse()
+                        if len(item_2.voter_uuid) != 16:
+                            refuse()
                         out += (
                             _write_iii16s16siq(
                                 item_2.partition_index, item_2.candidate_epoch, item_2.candidate_id,
@@ -394,17 +396,17 @@ class VoteRequest(Message, gc=False):
                                 item_2.last_offset,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -443,17 +445,17 @@ class VoteRequest(Message, gc=False):
                                 item_4.last_offset_epoch, item_4.last_offset,
                             ),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, string_writers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -23,16 +23,15 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_hBB = struct.Struct(">hBB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihiitB = struct.Struct(">ihii?B").unpack_from
-_write_Bihiit = struct.Struct(">Bihii?").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
-_write_hBB = struct.Struct(">hBB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_ihiit = struct.Struct(">ihii?").pack
+_write_ihiib = struct.Struct(">ihiib").pack
 _read_string_B = string_readers("B")
 _read_string_BihiitBBB = string_readers("Bihii?BBB")
 _read_string_iB = string_readers("iB")
+_write_string_Bihiibxx = string_writers("Bihiibxx")
 _read_rows_i_h_i_i_t = row_reader("i h i i ?")
 
 
@@ -364,47 +363,53 @@ class VoteResponse(Message, gc=False):
                     item, = topics
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
-                    partitions = item.partitions
-                    if len(partitions) == 1:
-                        item_2, = partitions
-                        section = b"\0"
-                        if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
-                            known: list[tuple[int, bytes]] = []
-                            if self.node_endpoints is None or self.node_endpoints:
-                                node_endpoints_payload: list[bytes] = []
-                                node_endpoints = self.node_endpoints
-                                node_endpoints_size = len(node_endpoints) + 1
-                                node_endpoints_payload.append(
-                                    SIZES[node_endpoints_size]
-                                    if node_endpoints_size < 128
-                                    else uvarint(node_endpoints_size)
-                                )
-                                for item_3 in node_endpoints:
-                                    host_raw = item_3.host.encode()
-                                    host_size = len(host_raw) + 1
-                                    node_endpoints_payload += (
-                                        _write_iB(item_3.node_id, host_size)
-                                        if host_size < 128
-                                        else _write_i(item_3.node_id) + string_size(host_size),
-                                        host_raw, _write_i(item_3.port),
-                                        write_tags((), item_3.unknown_tagged_fields)
-                                        if item_3.unknown_tagged_fields
-                                        else b"\0",
+                    if topic_name_size < 128:
+                        partitions = item.partitions
+                        if len(partitions) == 1:
+                            item_2, = partitions
+                            section = b"\0"
+                            if (
+                                self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                or self.node_endpoints is None
+                                or self.node_endpoints
+                            ):
+                                known: list[tuple[int, bytes]] = []
+                                if self.node_endpoints is None or self.node_endpoints:
+                                    node_endpoints_payload: list[bytes] = []
+                                    node_endpoints = self.node_endpoints
+                                    node_endpoints_size = len(node_endpoints) + 1
+                                    node_endpoints_payload.append(
+                                        SIZES[node_endpoints_size]
+                                        if node_endpoints_size < 128
+                                        else uvarint(node_endpoints_size)
                                     )
-                                known.append((0, b"".join(node_endpoints_payload)))
-                            section = write_tags(known, self.unknown_tagged_fields)
-                        if not (item_2.unknown_tagged_fields or item.unknown_tagged_fields):
-                            return b"".join((
-                                _write_hBB(self.error_code, 2, topic_name_size)
-                                if topic_name_size < 128
-                                else _write_hB(self.error_code, 2) + string_size(topic_name_size),
-                                topic_name_raw,
-                                _write_Bihiit(
-                                    2, item_2.partition_index, item_2.error_code, item_2.leader_id,
-                                    item_2.leader_epoch, item_2.vote_granted,
-                                ),
-                                b"\0\0", section,
-                            ))
+                                    for item_3 in node_endpoints:
+                                        host_raw = item_3.host.encode()
+                                        host_size = len(host_raw) + 1
+                                        node_endpoints_payload += (
+                                            _write_iB(item_3.node_id, host_size)
+                                            if host_size < 128
+                                            else _write_i(item_3.node_id) + string_size(host_size),
+                                            host_raw, _write_i(item_3.port),
+                                            write_tags((), item_3.unknown_tagged_fields)
+                                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                            else b"\0",
+                                        )
+                                    known.append((0, b"".join(node_endpoints_payload)))
+                                section = write_tags(known, self.unknown_tagged_fields, 0)
+                            if (
+                                item_2.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                            ):
+                                return b"".join((
+                                    _write_hB(self.error_code, 2),
+                                    _write_string_Bihiibxx[topic_name_size](
+                                        topic_name_size, topic_name_raw, 2, item_2.partition_index,
+                                        item_2.error_code, item_2.leader_id, item_2.leader_epoch,
+                                        item_2.vote_granted,
+                                    ),
+                                    section,
+                                ))
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -434,21 +439,25 @@ class VoteResponse(Message, gc=False):
                     )
                     for item_2 in partitions:
                         out += (
-                            _write_ihiit(
+                            _write_ihiib(
                                 item_2.partition_index, item_2.error_code, item_2.leader_id,
                                 item_2.leader_epoch, item_2.vote_granted,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section = b"\0"
-                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                if (
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    or self.node_endpoints is None
+                    or self.node_endpoints
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
@@ -468,11 +477,11 @@ class VoteResponse(Message, gc=False):
                                 else _write_i(item_3.node_id) + string_size(host_size),
                                 host_raw, _write_i(item_3.port),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known.append((0, b"".join(node_endpoints_payload)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out.append(section)
                 return
             if version == 0:
@@ -499,22 +508,22 @@ class VoteResponse(Message, gc=False):
                     )
                     for item_5 in partitions_2:
                         out += (
-                            _write_ihiit(
+                            _write_ihiib(
                                 item_5.partition_index, item_5.error_code, item_5.leader_id,
                                 item_5.leader_epoch, item_5.vote_granted,
                             ),
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

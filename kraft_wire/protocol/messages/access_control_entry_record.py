@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, refuse, string_readers
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -142,6 +142,8 @@ class AccessControlEntryRecord(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
+                if len(self.id) != 16:
+                    refuse()
                 resource_name_raw = self.resource_name.encode()
                 resource_name_size = len(resource_name_raw) + 1
                 principal_raw = self.principal.encode()
@@ -158,7 +160,9 @@ class AccessControlEntryRecord(Message, gc=False):
                     else _write_b(self.pattern_type) + string_size(principal_size),
                     principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                     _write_bb(self.operation, self.permission_type),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -167,14 +167,16 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                     if group_id_size < 128
                     else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size),
                     group_id_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()
                 transactional_id_size_2 = len(transactional_id_raw_2)
                 group_id_raw_2 = self.group_id.encode()
                 group_id_size_2 = len(group_id_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_h(transactional_id_size_2), transactional_id_raw_2,

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -26,9 +26,9 @@ _read_i = struct.Struct(">i").unpack_from
 _read_qhi = struct.Struct(">qhi").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_qh = struct.Struct(">qh").pack
-_write_qht = struct.Struct(">qh?").pack
-_write_qhtB = struct.Struct(">qh?B").pack
 _write_qhB = struct.Struct(">qhB").pack
+_write_qhb = struct.Struct(">qhb").pack
+_write_qhbB = struct.Struct(">qhbB").pack
 _write_qhi = struct.Struct(">qhi").pack
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
@@ -322,9 +322,9 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                         if transactional_id_size < 128
                         else string_size(transactional_id_size),
                         transactional_id_raw,
-                        _write_qhtB(item.producer_id, item.producer_epoch, item.verify_only, topics_size)
+                        _write_qhbB(item.producer_id, item.producer_epoch, item.verify_only, topics_size)
                         if topics_size < 128
-                        else _write_qht(
+                        else _write_qhb(
                             item.producer_id, item.producer_epoch, item.verify_only,
                         ) + uvarint(topics_size),
                     )
@@ -339,17 +339,17 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                             if partitions_size < SHORT
                             else write_long_array(partitions, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -385,12 +385,12 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -411,10 +411,10 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 for item_4 in v3_and_below_topics_2:
                     name_raw_3 = item_4.name.encode()
                     name_size_3 = len(name_raw_3)
-                    if item_4.unknown_tagged_fields:
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(name_size_3), name_raw_3, write_numbers(item_4.partitions, "i"))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -20,8 +20,8 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
-_write_t = struct.Struct(">?").pack
 _write_H = struct.Struct(">H").pack
+_write_b = struct.Struct(">b").pack
 _write_ii16s = struct.Struct(">ii16s").pack
 _write_ii16sB = struct.Struct(">ii16sB").pack
 _read_string_B = string_readers("B")
@@ -197,6 +197,8 @@ class AddRaftVoterRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
+                if len(self.voter_directory_id) != 16:
+                    refuse()
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
                 out += (
@@ -217,11 +219,15 @@ class AddRaftVoterRequest(Message, gc=False):
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_H(item.port),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
-                    _write_t(self.ack_when_committed),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.ack_when_committed),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 0:
@@ -232,6 +238,8 @@ class AddRaftVoterRequest(Message, gc=False):
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 else:
                     cluster_id_raw_2, cluster_id_size_2 = b"", 0
+                if len(self.voter_directory_id) != 16:
+                    refuse()
                 listeners_2 = self.listeners
                 listeners_size_2 = len(listeners_2) + 1
                 out += (
@@ -253,12 +261,12 @@ class AddRaftVoterRequest(Message, gc=False):
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
                         _write_H(item_2.port),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

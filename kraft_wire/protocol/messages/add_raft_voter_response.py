@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -106,7 +106,9 @@ class AddRaftVoterResponse(Message, gc=False):
                     if error_message_size < 128
                     else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
                     error_message_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -22,8 +22,8 @@ _read_tB = struct.Struct(">?B").unpack_from
 _read_dt = struct.Struct(">d?").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_dt = struct.Struct(">d?").pack
+_write_b = struct.Struct(">b").pack
+_write_db = struct.Struct(">db").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _read_string_B = string_readers("B")
@@ -278,7 +278,7 @@ class AlterClientQuotasRequest(Message, gc=False):
                             else string_size(entity_name_size),
                             entity_name_raw,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     ops = item.ops
@@ -289,19 +289,21 @@ class AlterClientQuotasRequest(Message, gc=False):
                         key_size = len(key_raw) + 1
                         out += (
                             SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
-                            _write_dt(item_3.value, item_3.remove),
+                            _write_db(item_3.value, item_3.remove),
                             write_tags((), item_3.unknown_tagged_fields)
-                            if item_3.unknown_tagged_fields
+                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
-                    _write_t(self.validate_only),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.validate_only),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 0:
@@ -320,7 +322,7 @@ class AlterClientQuotasRequest(Message, gc=False):
                             entity_name_size_2 = len(entity_name_raw_2)
                         else:
                             entity_name_raw_2, entity_name_size_2 = b"", -1
-                        if item_5.unknown_tagged_fields:
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2),
@@ -332,14 +334,14 @@ class AlterClientQuotasRequest(Message, gc=False):
                     for item_6 in ops_2:
                         key_raw_2 = item_6.key.encode()
                         key_size_2 = len(key_raw_2)
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
-                        out += (_write_h(key_size_2), key_raw_2, _write_dt(item_6.value, item_6.remove))
-                    if item_4.unknown_tagged_fields:
+                        out += (_write_h(key_size_2), key_raw_2, _write_db(item_6.value, item_6.remove))
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                out.append(_write_t(self.validate_only))
+                out.append(_write_b(self.validate_only))
                 return
         except ENCODE_FAULTS:
             pass

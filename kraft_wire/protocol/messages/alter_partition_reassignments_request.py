@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -21,9 +23,9 @@ from kraft_wire.protocol.varint import uvarint
 _read_itB = struct.Struct(">i?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_i = struct.Struct(">i").pack
-_write_it = struct.Struct(">i?").pack
-_write_itB = struct.Struct(">i?B").pack
 _write_iB = struct.Struct(">iB").pack
+_write_ib = struct.Struct(">ib").pack
+_write_ibB = struct.Struct(">ibB").pack
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
@@ -239,9 +241,9 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(
-                    _write_itB(self.timeout_ms, self.allow_replication_factor_change, topics_size)
+                    _write_ibB(self.timeout_ms, self.allow_replication_factor_change, topics_size)
                     if topics_size < 128
-                    else _write_it(
+                    else _write_ib(
                         self.timeout_ms, self.allow_replication_factor_change,
                     ) + uvarint(topics_size)
                 )
@@ -266,17 +268,17 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                             if replicas_size < SHORT
                             else write_long_array(replicas, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -311,17 +313,17 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                             if replicas_size_2 < SHORT
                             else write_long_array(replicas_2, "i"),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -20,8 +20,8 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_ithB = struct.Struct(">i?hB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_ith = struct.Struct(">i?h").pack
-_write_ithB = struct.Struct(">i?hB").pack
+_write_ibh = struct.Struct(">ibh").pack
+_write_ibhB = struct.Struct(">ibhB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _read_string_B = string_readers("B")
@@ -267,12 +267,12 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out += (
-                    _write_ithB(
+                    _write_ibhB(
                         self.throttle_time_ms, self.allow_replication_factor_change, self.error_code,
                         error_message_size,
                     )
                     if error_message_size < 128
-                    else _write_ith(
+                    else _write_ibh(
                         self.throttle_time_ms, self.allow_replication_factor_change, self.error_code,
                     ) + string_size(error_message_size),
                     error_message_raw,
@@ -301,17 +301,17 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                             ) + string_size(error_message_size_2),
                             error_message_raw_2,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -355,17 +355,17 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                             ) + string_size(error_message_size_4),
                             error_message_raw_4,
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

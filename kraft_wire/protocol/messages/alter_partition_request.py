@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -296,6 +296,8 @@ class AlterPartitionRequest(Message, gc=False):
                     else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size)
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -319,23 +321,23 @@ class AlterPartitionRequest(Message, gc=False):
                             out += (
                                 _write_iq(item_3.broker_id, item_3.broker_epoch),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out += (
                             _write_bi(item_2.leader_recovery_state, item_2.partition_epoch),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -348,6 +350,8 @@ class AlterPartitionRequest(Message, gc=False):
                     else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size_2)
                 )
                 for item_4 in topics_2:
+                    if len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out.append(
@@ -367,17 +371,17 @@ class AlterPartitionRequest(Message, gc=False):
                             else write_long_array(new_isr, "i"),
                             _write_bi(item_5.leader_recovery_state, item_5.partition_epoch),
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

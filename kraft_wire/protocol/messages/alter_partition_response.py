@@ -7,10 +7,10 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -203,6 +203,8 @@ class AlterPartitionResponse(Message, gc=False):
                     else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size)
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -223,17 +225,17 @@ class AlterPartitionResponse(Message, gc=False):
                             else write_long_array(isr, "i"),
                             _write_bi(item_2.leader_recovery_state, item_2.partition_epoch),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -223,17 +223,17 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                             if partitions_size < SHORT
                             else write_long_array(partitions, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -250,12 +250,12 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                     for item_4 in topics_2:
                         name_raw_2 = item_4.name.encode()
                         name_size_2 = len(name_raw_2)
-                        if item_4.unknown_tagged_fields:
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_h(name_size_2), name_raw_2, write_numbers(item_4.partitions, "i"))
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

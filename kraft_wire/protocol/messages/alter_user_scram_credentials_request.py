@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_size, long_string, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -213,7 +213,9 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         _write_b(item.mechanism),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 upsertions = self.upsertions
                 upsertions_size = len(upsertions) + 1
@@ -222,8 +224,12 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     salt_raw = item_2.salt
+                    if type(salt_raw) is not bytes:
+                        salt_raw = bytes_of(salt_raw)
                     salt_size = len(salt_raw) + 1
                     salted_password_raw = item_2.salted_password
+                    if type(salted_password_raw) is not bytes:
+                        salted_password_raw = bytes_of(salted_password_raw)
                     salted_password_size = len(salted_password_raw) + 1
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
@@ -234,12 +240,12 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                         else uvarint(salted_password_size),
                         salted_password_raw,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

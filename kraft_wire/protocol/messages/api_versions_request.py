@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -214,7 +214,9 @@ class ApiVersionsRequest(Message, gc=False):
                     client_software_version_raw,
                     SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
                     cluster_id_raw, _write_i(self.node_id),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 3 <= version <= 4:
                 client_software_name_raw_2 = self.client_software_name.encode()
@@ -230,10 +232,12 @@ class ApiVersionsRequest(Message, gc=False):
                     if client_software_version_size_2 < 128
                     else string_size(client_software_version_size_2),
                     client_software_version_raw_2,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 2:
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b""
         except ENCODE_FAULTS:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -26,7 +26,7 @@ _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
-_write_t = struct.Struct(">?").pack
+_write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -304,11 +304,13 @@ class ApiVersionsResponse(Message, gc=False):
                 for item in api_keys:
                     out += (
                         _write_hhh(item.api_key, item.min_version, item.max_version),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.supported_features is None
                     or self.supported_features
                     or self.finalized_features_epoch != -1
@@ -333,7 +335,7 @@ class ApiVersionsResponse(Message, gc=False):
                                 SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                                 _write_hh(item_2.min_version, item_2.max_version),
                                 write_tags((), item_2.unknown_tagged_fields)
-                                if item_2.unknown_tagged_fields
+                                if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known.append((0, b"".join(supported_features_payload)))
@@ -355,13 +357,13 @@ class ApiVersionsResponse(Message, gc=False):
                                 SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
                                 name_raw_2, _write_hh(item_3.max_version_level, item_3.min_version_level),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known.append((2, b"".join(finalized_features_payload)))
                     if self.zk_migration_ready:
-                        known.append((3, _write_t(self.zk_migration_ready)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                        known.append((3, _write_b(self.zk_migration_ready)))
+                    section = write_tags(known, self.unknown_tagged_fields, 3)
                 out += (_write_i(self.throttle_time_ms), section)
                 return
             if 0 <= version <= 2:
@@ -369,10 +371,10 @@ class ApiVersionsResponse(Message, gc=False):
                 api_keys_size_2 = len(api_keys_2)
                 out.append(_write_hi(self.error_code, api_keys_size_2))
                 for item_4 in api_keys_2:
-                    if item_4.unknown_tagged_fields:
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out.append(_write_hhh(item_4.api_key, item_4.min_version, item_4.max_version))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_i(self.throttle_time_ms) if version >= 1 else b"")
                 return

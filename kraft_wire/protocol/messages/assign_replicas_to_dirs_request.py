@@ -6,9 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -196,6 +196,8 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                     else _write_iq(self.broker_id, self.broker_epoch) + uvarint(directories_size)
                 )
                 for item in directories:
+                    if len(item.id) != 16:
+                        refuse()
                     topics = item.topics
                     topics_size = len(topics) + 1
                     out.append(
@@ -204,6 +206,8 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                         else _write_16s(item.id) + uvarint(topics_size)
                     )
                     for item_2 in topics:
+                        if len(item_2.topic_id) != 16:
+                            refuse()
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
                         out.append(
@@ -215,22 +219,22 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                             out += (
                                 _write_i(item_3.partition_index),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

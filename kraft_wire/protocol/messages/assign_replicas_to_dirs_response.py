@@ -6,9 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -199,6 +199,8 @@ class AssignReplicasToDirsResponse(Message, gc=False):
                     else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(directories_size)
                 )
                 for item in directories:
+                    if len(item.id) != 16:
+                        refuse()
                     topics = item.topics
                     topics_size = len(topics) + 1
                     out.append(
@@ -207,6 +209,8 @@ class AssignReplicasToDirsResponse(Message, gc=False):
                         else _write_16s(item.id) + uvarint(topics_size)
                     )
                     for item_2 in topics:
+                        if len(item_2.topic_id) != 16:
+                            refuse()
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
                         out.append(
@@ -218,22 +222,22 @@ class AssignReplicasToDirsResponse(Message, gc=False):
                             out += (
                                 _write_ih(item_3.partition_index, item_3.error_code),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -311,18 +311,20 @@ class BeginQuorumEpochRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
+                        if len(item_2.voter_directory_id) != 16:
+                            refuse()
                         out += (
                             _write_i16sii(
                                 item_2.partition_index, item_2.voter_directory_id, item_2.leader_id,
                                 item_2.leader_epoch,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 leader_endpoints = self.leader_endpoints
@@ -342,12 +344,12 @@ class BeginQuorumEpochRequest(Message, gc=False):
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_H(item_3.port),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -367,12 +369,12 @@ class BeginQuorumEpochRequest(Message, gc=False):
                     partitions_size_2 = len(partitions_2)
                     out += (_write_h(topic_name_size_2), topic_name_raw_2, _write_i(partitions_size_2))
                     for item_5 in partitions_2:
-                        if item_5.unknown_tagged_fields:
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out.append(_write_iii(item_5.partition_index, item_5.leader_id, item_5.leader_epoch))
-                    if item_4.unknown_tagged_fields:
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_string, nullable_string_readers, read_unknown_tags, refuse, skip_long_size,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -104,7 +104,7 @@ class BeginTransactionRecord(Message, gc=False):
         try:
             if version == 0:
                 section = b"\0"
-                if self.unknown_tagged_fields or self.name is not None:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.name is not None:
                     known: list[tuple[int, bytes]] = []
                     if self.name is not None:
                         name_raw = self.name.encode()
@@ -115,7 +115,7 @@ class BeginTransactionRecord(Message, gc=False):
                                 SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             )),
                         ))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 return section
         except ENCODE_FAULTS:
             pass

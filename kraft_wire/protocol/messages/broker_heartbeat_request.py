@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import UUIDS, read_compact_uuids, read_unknown_tags, refuse, skip_long_size
-from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -17,7 +17,7 @@ from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_iqqttB = struct.Struct(">iqq??B").unpack_from
-_write_iqqtt = struct.Struct(">iqq??").pack
+_write_iqqbb = struct.Struct(">iqqbb").pack
 
 
 class BrokerHeartbeatRequest(Message, gc=False):
@@ -184,7 +184,7 @@ class BrokerHeartbeatRequest(Message, gc=False):
                     refuse()
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs)
                     or version >= 2 and (self.cordoned_log_dirs is not None)
                 ):
@@ -193,9 +193,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         known.append((0, write_compact_uuids(self.offline_log_dirs)))
                     if version >= 2 and (self.cordoned_log_dirs is not None):
                         known.append((1, write_compact_uuids(self.cordoned_log_dirs)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 1)
                 return b"".join((
-                    _write_iqqtt(
+                    _write_iqqbb(
                         self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence,
                         self.want_shut_down,
                     ),

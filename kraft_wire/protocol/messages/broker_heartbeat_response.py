@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -16,7 +16,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_ihtttB = struct.Struct(">ih???B").unpack_from
-_write_ihttt = struct.Struct(">ih???").pack
+_write_ihbbb = struct.Struct(">ihbbb").pack
 
 
 class BrokerHeartbeatResponse(Message, gc=False):
@@ -91,11 +91,13 @@ class BrokerHeartbeatResponse(Message, gc=False):
         try:
             if 0 <= version <= 2:
                 return b"".join((
-                    _write_ihttt(
+                    _write_ihbbb(
                         self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced,
                         self.should_shut_down,
                     ),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

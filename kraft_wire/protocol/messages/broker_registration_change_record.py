@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import UUIDS, read_compact_uuids, read_unknown_tags, refuse, skip_long_size
-from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -213,7 +213,7 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                     refuse()
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.fenced != 0
                     or version >= 1 and (self.in_controlled_shutdown != 0)
                     or version >= 2 and (self.log_dirs is None or self.log_dirs)
@@ -228,7 +228,7 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                         known.append((2, write_compact_uuids(self.log_dirs)))
                     if version >= 3 and (self.cordoned_log_dirs is not None):
                         known.append((3, write_compact_uuids(self.cordoned_log_dirs)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 3)
                 return b"".join((_write_iq(self.broker_id, self.broker_epoch), section))
         except ENCODE_FAULTS:
             pass

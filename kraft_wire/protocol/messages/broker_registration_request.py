@@ -10,7 +10,9 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_compact_uuids, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_uuids, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -24,8 +26,8 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_t = struct.Struct(">?").pack
 _write_Hh = struct.Struct(">Hh").pack
+_write_b = struct.Struct(">b").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -343,6 +345,8 @@ class BrokerRegistrationRequest(Message, gc=False):
             if 3 <= version <= 4:
                 cluster_id_raw = self.cluster_id.encode()
                 cluster_id_size = len(cluster_id_raw) + 1
+                if len(self.incarnation_id) != 16:
+                    refuse()
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
                 out += (
@@ -363,7 +367,9 @@ class BrokerRegistrationRequest(Message, gc=False):
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_Hh(item.port, item.security_protocol),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 features = self.features
                 features_size = len(features) + 1
@@ -375,7 +381,7 @@ class BrokerRegistrationRequest(Message, gc=False):
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         _write_hh(item_2.min_supported_version, item_2.max_supported_version),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.rack is not None:
@@ -385,9 +391,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                     rack_raw, rack_size = b"", 0
                 out += (
                     SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
-                    _write_t(self.is_migrating_zk_broker), write_compact_uuids(self.log_dirs),
+                    _write_b(self.is_migrating_zk_broker), write_compact_uuids(self.log_dirs),
                     _write_q(self.previous_broker_epoch),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 0 <= version <= 2:
@@ -395,6 +403,8 @@ class BrokerRegistrationRequest(Message, gc=False):
                     refuse()
                 cluster_id_raw_2 = self.cluster_id.encode()
                 cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                if len(self.incarnation_id) != 16:
+                    refuse()
                 listeners_2 = self.listeners
                 listeners_size_2 = len(listeners_2) + 1
                 out += (
@@ -416,7 +426,7 @@ class BrokerRegistrationRequest(Message, gc=False):
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
                         _write_Hh(item_3.port, item_3.security_protocol),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 features_2 = self.features
@@ -429,7 +439,7 @@ class BrokerRegistrationRequest(Message, gc=False):
                         SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
                         _write_hh(item_4.min_supported_version, item_4.max_supported_version),
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.rack is not None:
@@ -439,13 +449,13 @@ class BrokerRegistrationRequest(Message, gc=False):
                     rack_raw_2, rack_size_2 = b"", 0
                 out += (
                     SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2,
-                    _write_t(self.is_migrating_zk_broker) if version >= 1 else b"",
+                    _write_b(self.is_migrating_zk_broker) if version >= 1 else b"",
                 )
                 if version >= 2:
                     out.append(write_compact_uuids(self.log_dirs))
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

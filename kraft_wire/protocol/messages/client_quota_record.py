@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -18,7 +18,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
-_write_dt = struct.Struct(">d?").pack
+_write_db = struct.Struct(">db").pack
 _read_string_B = string_readers("B")
 _read_nullable_string_B = nullable_string_readers("B")
 _read_string_dtB = string_readers("d?B")
@@ -146,14 +146,18 @@ class ClientQuotaRecord(Message, gc=False):
                         entity_type_raw,
                         SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size),
                         entity_name_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 key_raw = self.key.encode()
                 key_size = len(key_raw) + 1
                 out += (
                     SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
-                    _write_dt(self.value, self.remove),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_db(self.value, self.remove),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_string, nullable_string_readers, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -134,7 +134,9 @@ class ConfigRecord(Message, gc=False):
                     else _write_b(self.resource_type) + string_size(resource_name_size),
                     resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size),
                     name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

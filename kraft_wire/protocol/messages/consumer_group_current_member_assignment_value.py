@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, read_unknown_tags, refuse, skip_long_size,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -260,10 +260,16 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ) + uvarint(assigned_partitions_size)
                 )
                 for item in assigned_partitions:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     section = b"\0"
-                    if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
+                    if (
+                        item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        or item.assignment_epochs is None
+                        or item.assignment_epochs
+                    ):
                         known: list[tuple[int, bytes]] = []
                         if item.assignment_epochs is None or item.assignment_epochs:
                             if item.assignment_epochs is not None:
@@ -279,7 +285,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size < SHORT
                                 else write_long_array(assignment_epochs, "i"),
                             ))
-                        section = write_tags(known, item.unknown_tagged_fields)
+                        section = write_tags(known, item.unknown_tagged_fields, 0)
                     out += (
                         _write_16s(item.topic_id),
                         _write_array_i[partitions_size](partitions_size, *partitions)
@@ -295,11 +301,13 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else uvarint(partitions_pending_revocation_size)
                 )
                 for item_2 in partitions_pending_revocation:
+                    if len(item_2.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     section_2 = b"\0"
                     if (
-                        item_2.unknown_tagged_fields
+                        item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         or item_2.assignment_epochs is None
                         or item_2.assignment_epochs
                     ):
@@ -318,7 +326,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_2 < SHORT
                                 else write_long_array(assignment_epochs_2, "i"),
                             ))
-                        section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
+                        section_2 = write_tags(known_2, item_2.unknown_tagged_fields, 0)
                     out += (
                         _write_16s(item_2.topic_id),
                         _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
@@ -328,7 +336,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

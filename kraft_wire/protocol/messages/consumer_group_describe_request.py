@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -16,7 +16,7 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
 _read_tB = struct.Struct(">?B").unpack_from
-_write_t = struct.Struct(">?").pack
+_write_b = struct.Struct(">b").pack
 
 
 class ConsumerGroupDescribeRequest(Message, gc=False):
@@ -93,8 +93,10 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
         try:
             if 0 <= version <= 1:
                 return b"".join((
-                    write_compact_strings(self.group_ids), _write_t(self.include_authorized_operations),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_compact_strings(self.group_ids), _write_b(self.include_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -10,10 +10,10 @@ import msgspec
 
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
-    read_compact_strings, read_unknown_tags, string_readers,
+    read_compact_strings, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -760,6 +760,8 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             else uvarint(topic_partitions_size),
                         )
                         for item_3 in topic_partitions:
+                            if len(item_3.topic_id) != 16:
+                                refuse()
                             topic_name_raw = item_3.topic_name.encode()
                             topic_name_size = len(topic_name_raw) + 1
                             partitions = item_3.partitions
@@ -773,7 +775,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if partitions_size < SHORT
                                 else write_long_array(partitions, "i"),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         target_assignment = item_2.target_assignment
@@ -781,13 +783,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         topic_partitions_size_2 = len(topic_partitions_2) + 1
                         out += (
                             write_tags((), assignment.unknown_tagged_fields)
-                            if assignment.unknown_tagged_fields
+                            if assignment.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             SIZES[topic_partitions_size_2]
                             if topic_partitions_size_2 < 128
                             else uvarint(topic_partitions_size_2),
                         )
                         for item_4 in topic_partitions_2:
+                            if len(item_4.topic_id) != 16:
+                                refuse()
                             topic_name_raw_2 = item_4.topic_name.encode()
                             topic_name_size_2 = len(topic_name_raw_2) + 1
                             partitions_2 = item_4.partitions
@@ -801,25 +805,27 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_2 < SHORT
                                 else write_long_array(partitions_2, "i"),
                                 write_tags((), item_4.unknown_tagged_fields)
-                                if item_4.unknown_tagged_fields
+                                if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out += (
                             write_tags((), target_assignment.unknown_tagged_fields)
-                            if target_assignment.unknown_tagged_fields
+                            if target_assignment.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             _write_b(item_2.member_type),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item.authorized_operations),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -917,6 +923,8 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             else uvarint(topic_partitions_size_3),
                         )
                         for item_7 in topic_partitions_3:
+                            if len(item_7.topic_id) != 16:
+                                refuse()
                             topic_name_raw_3 = item_7.topic_name.encode()
                             topic_name_size_3 = len(topic_name_raw_3) + 1
                             partitions_3 = item_7.partitions
@@ -930,7 +938,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_3 < SHORT
                                 else write_long_array(partitions_3, "i"),
                                 write_tags((), item_7.unknown_tagged_fields)
-                                if item_7.unknown_tagged_fields
+                                if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         target_assignment_2 = item_6.target_assignment
@@ -938,13 +946,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         topic_partitions_size_4 = len(topic_partitions_4) + 1
                         out += (
                             write_tags((), assignment_2.unknown_tagged_fields)
-                            if assignment_2.unknown_tagged_fields
+                            if assignment_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             SIZES[topic_partitions_size_4]
                             if topic_partitions_size_4 < 128
                             else uvarint(topic_partitions_size_4),
                         )
                         for item_8 in topic_partitions_4:
+                            if len(item_8.topic_id) != 16:
+                                refuse()
                             topic_name_raw_4 = item_8.topic_name.encode()
                             topic_name_size_4 = len(topic_name_raw_4) + 1
                             partitions_4 = item_8.partitions
@@ -958,26 +968,26 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_4 < SHORT
                                 else write_long_array(partitions_4, "i"),
                                 write_tags((), item_8.unknown_tagged_fields)
-                                if item_8.unknown_tagged_fields
+                                if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out += (
                             write_tags((), target_assignment_2.unknown_tagged_fields)
-                            if target_assignment_2.unknown_tagged_fields
+                            if target_assignment_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item_5.authorized_operations),
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

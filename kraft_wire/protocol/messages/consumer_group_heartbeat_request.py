@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -393,6 +393,8 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     else uvarint(topic_partitions_size),
                 )
                 for item in topic_partitions:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out += (
@@ -400,11 +402,13 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -458,6 +462,8 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     else uvarint(topic_partitions_size_2),
                 )
                 for item_2 in topic_partitions_2:
+                    if len(item_2.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -466,12 +472,12 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -12,7 +12,9 @@ from kraft_wire.protocol.fast_read import (
     long_count, long_size, long_string, nullable_string_readers, read_compact_strings, read_unknown_tags,
     refuse, skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_compact_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -291,7 +293,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     server_assignor_raw, server_assignor_size = b"", 0
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata
                 ):
                     known: list[tuple[int, bytes]] = []
@@ -316,22 +318,24 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                 name_raw = item.name.encode()
                                 name_size = len(name_raw) + 1
                                 metadata_raw = item.metadata
+                                if type(metadata_raw) is not bytes:
+                                    metadata_raw = bytes_of(metadata_raw)
                                 metadata_size = len(metadata_raw) + 1
                                 classic_member_metadata_payload += (
                                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                                     SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size),
                                     metadata_raw,
                                     write_tags((), item.unknown_tagged_fields)
-                                    if item.unknown_tagged_fields
+                                    if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0",
                                 )
                             classic_member_metadata_payload.append(
                                 write_tags((), classic_member_metadata.unknown_tagged_fields)
-                                if classic_member_metadata.unknown_tagged_fields
+                                if classic_member_metadata.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         known.append((0, b"".join(classic_member_metadata_payload)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out += (
                     SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size),
                     instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),

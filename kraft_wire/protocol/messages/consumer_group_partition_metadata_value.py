@@ -7,9 +7,11 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    UUIDS, long_count, long_string, read_compact_strings, read_unknown_tags, string_readers,
+    UUIDS, long_count, long_string, read_compact_strings, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -174,6 +176,8 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                 topics_size = len(topics) + 1
                 out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partition_metadata = item.partition_metadata
@@ -191,17 +195,17 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                         out += (
                             _write_i(item_2.partition), write_compact_strings(item_2.racks),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import check_count, read_numbers, refuse
-from kraft_wire.protocol.fast_write import write_numbers
+from kraft_wire.protocol.fast_write import bytes_of, write_numbers
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -120,6 +120,8 @@ class ConsumerProtocolAssignment(Message, gc=False):
                     out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
                 if self.user_data is not None:
                     user_data_raw = self.user_data
+                    if type(user_data_raw) is not bytes:
+                        user_data_raw = bytes_of(user_data_raw)
                     user_data_size = len(user_data_raw)
                 else:
                     user_data_raw, user_data_size = b"", -1

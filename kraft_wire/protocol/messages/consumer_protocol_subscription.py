@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import check_count, read_numbers, read_strings, refuse
-from kraft_wire.protocol.fast_write import write_numbers, write_strings
+from kraft_wire.protocol.fast_write import bytes_of, write_numbers, write_strings
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -193,6 +193,8 @@ class ConsumerProtocolSubscription(Message, gc=False):
             if version == 3:
                 if self.user_data is not None:
                     user_data_raw = self.user_data
+                    if type(user_data_raw) is not bytes:
+                        user_data_raw = bytes_of(user_data_raw)
                     user_data_size = len(user_data_raw)
                 else:
                     user_data_raw, user_data_size = b"", -1
@@ -216,6 +218,8 @@ class ConsumerProtocolSubscription(Message, gc=False):
             if 0 <= version <= 2:
                 if self.user_data is not None:
                     user_data_raw_2 = self.user_data
+                    if type(user_data_raw_2) is not bytes:
+                        user_data_raw_2 = bytes_of(user_data_raw_2)
                     user_data_size_2 = len(user_data_raw_2)
                 else:
                     user_data_raw_2, user_data_size_2 = b"", -1

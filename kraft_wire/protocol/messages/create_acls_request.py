@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -209,11 +209,13 @@ class CreateAclsRequest(Message, gc=False):
                         else _write_b(item.resource_pattern_type) + string_size(principal_size),
                         principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size),
                         host_raw, _write_bb(item.operation, item.permission_type),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -228,7 +230,7 @@ class CreateAclsRequest(Message, gc=False):
                     principal_size_2 = len(principal_raw_2)
                     host_raw_2 = item_2.host.encode()
                     host_size_2 = len(host_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
@@ -236,7 +238,7 @@ class CreateAclsRequest(Message, gc=False):
                         _write_h(host_size_2), host_raw_2,
                         _write_bb(item_2.operation, item_2.permission_type),
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

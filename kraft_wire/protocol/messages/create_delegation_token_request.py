@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -267,11 +267,15 @@ class CreateDelegationTokenRequest(Message, gc=False):
                         if principal_name_size < 128
                         else string_size(principal_name_size),
                         principal_name_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
                     _write_q(self.max_lifetime_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 2:
@@ -297,12 +301,14 @@ class CreateDelegationTokenRequest(Message, gc=False):
                         else string_size(principal_name_size_2),
                         principal_name_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
                     _write_q(self.max_lifetime_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 1:
@@ -318,13 +324,13 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     principal_type_size_3 = len(principal_type_raw_3)
                     principal_name_raw_3 = item_3.principal_name.encode()
                     principal_name_size_3 = len(principal_name_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(principal_type_size_3), principal_type_raw_3,
                         _write_h(principal_name_size_3), principal_name_raw_3,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_q(self.max_lifetime_ms))
                 return

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -434,6 +434,8 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 token_id_raw = self.token_id.encode()
                 token_id_size = len(token_id_raw) + 1
                 hmac_raw = self.hmac
+                if type(hmac_raw) is not bytes:
+                    hmac_raw = bytes_of(hmac_raw)
                 hmac_size = len(hmac_raw) + 1
                 return b"".join((
                     _write_hB(self.error_code, principal_type_size)
@@ -462,7 +464,9 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     ) + string_size(token_id_size),
                     token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
                     _write_i(self.throttle_time_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 2:
                 if self.token_requester_principal_type != '':
@@ -476,6 +480,8 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 token_id_raw_2 = self.token_id.encode()
                 token_id_size_2 = len(token_id_raw_2) + 1
                 hmac_raw_2 = self.hmac
+                if type(hmac_raw_2) is not bytes:
+                    hmac_raw_2 = bytes_of(hmac_raw_2)
                 hmac_size_2 = len(hmac_raw_2) + 1
                 return b"".join((
                     _write_hB(self.error_code, principal_type_size_2)
@@ -496,7 +502,9 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     ) + string_size(token_id_size_2),
                     token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2),
                     hmac_raw_2, _write_i(self.throttle_time_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 1:
                 if self.token_requester_principal_type != '':
@@ -510,8 +518,10 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 token_id_raw_3 = self.token_id.encode()
                 token_id_size_3 = len(token_id_raw_3)
                 hmac_raw_3 = self.hmac
+                if type(hmac_raw_3) is not bytes:
+                    hmac_raw_3 = bytes_of(hmac_raw_3)
                 hmac_size_3 = len(hmac_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_hh(self.error_code, principal_type_size_3), principal_type_raw_3,

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -29,8 +29,8 @@ _read_itB = struct.Struct(">i?B").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_it = struct.Struct(">i?").pack
 _write_iB = struct.Struct(">iB").pack
+_write_ib = struct.Struct(">ib").pack
 _write_ii = struct.Struct(">ii").pack
 _read_array_i = array_readers("i")
 _read_string_iB = string_readers("iB")
@@ -243,17 +243,19 @@ class CreatePartitionsRequest(Message, gc=False):
                             if broker_ids_size < SHORT
                             else write_long_array(broker_ids, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
-                    _write_it(self.timeout_ms, self.validate_only),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_ib(self.timeout_ms, self.validate_only),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 0 <= version <= 1:
@@ -270,14 +272,14 @@ class CreatePartitionsRequest(Message, gc=False):
                         assignments_2, assignments_size_2 = [], -1
                     out += (_write_h(name_size_2), name_raw_2, _write_ii(item_3.count, assignments_size_2))
                     for item_4 in assignments_2:
-                        if item_4.unknown_tagged_fields:
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out.append(write_numbers(item_4.broker_ids, "i"))
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                out.append(_write_it(self.timeout_ms, self.validate_only))
+                out.append(_write_ib(self.timeout_ms, self.validate_only))
                 return
         except ENCODE_FAULTS:
             pass

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -31,7 +31,7 @@ _read_ihi = struct.Struct(">ihi").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_it = struct.Struct(">i?").pack
+_write_ib = struct.Struct(">ib").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihi = struct.Struct(">ihi").pack
@@ -322,7 +322,7 @@ class CreateTopicsRequest(Message, gc=False):
                             if broker_ids_size < SHORT
                             else write_long_array(broker_ids, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     configs = item.configs
@@ -340,17 +340,19 @@ class CreateTopicsRequest(Message, gc=False):
                             SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                             SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
                             write_tags((), item_3.unknown_tagged_fields)
-                            if item_3.unknown_tagged_fields
+                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
-                    _write_it(self.timeout_ms, self.validate_only),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_ib(self.timeout_ms, self.validate_only),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 2 <= version <= 4:
@@ -367,7 +369,7 @@ class CreateTopicsRequest(Message, gc=False):
                         _write_ihi(item_4.num_partitions, item_4.replication_factor, assignments_size_2),
                     )
                     for item_5 in assignments_2:
-                        if item_5.unknown_tagged_fields:
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_i(item_5.partition_index), write_numbers(item_5.broker_ids, "i"))
                     configs_2 = item_4.configs
@@ -381,14 +383,14 @@ class CreateTopicsRequest(Message, gc=False):
                             value_size_2 = len(value_raw_2)
                         else:
                             value_raw_2, value_size_2 = b"", -1
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_h(name_size_4), name_raw_4, _write_h(value_size_2), value_raw_2)
-                    if item_4.unknown_tagged_fields:
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                out.append(_write_it(self.timeout_ms, self.validate_only))
+                out.append(_write_ib(self.timeout_ms, self.validate_only))
                 return
         except ENCODE_FAULTS:
             pass

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
     skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -26,7 +26,7 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_16sh = struct.Struct(">16sh").pack
 _write_16shB = struct.Struct(">16shB").pack
-_write_tbt = struct.Struct(">?b?").pack
+_write_bbb = struct.Struct(">bbb").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -381,6 +381,8 @@ class CreateTopicsResponse(Message, gc=False):
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
+                    if len(item.topic_id) != 16:
+                        refuse()
                     if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
@@ -412,21 +414,21 @@ class CreateTopicsResponse(Message, gc=False):
                         out += (
                             SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                             SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                            _write_tbt(item_2.read_only, item_2.config_source, item_2.is_sensitive),
+                            _write_bbb(item_2.read_only, item_2.config_source, item_2.is_sensitive),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     section = b"\0"
-                    if item.unknown_tagged_fields or item.topic_config_error_code != 0:
+                    if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS or item.topic_config_error_code != 0:
                         known: list[tuple[int, bytes]] = []
                         if item.topic_config_error_code != 0:
                             known.append((0, _write_h(item.topic_config_error_code)))
-                        section = write_tags(known, item.unknown_tagged_fields)
+                        section = write_tags(known, item.unknown_tagged_fields, 0)
                     out.append(section)
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -475,21 +477,24 @@ class CreateTopicsResponse(Message, gc=False):
                             SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
                             SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
                             value_raw_2,
-                            _write_tbt(item_4.read_only, item_4.config_source, item_4.is_sensitive),
+                            _write_bbb(item_4.read_only, item_4.config_source, item_4.is_sensitive),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     section_2 = b"\0"
-                    if item_3.unknown_tagged_fields or item_3.topic_config_error_code != 0:
+                    if (
+                        item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        or item_3.topic_config_error_code != 0
+                    ):
                         known_2: list[tuple[int, bytes]] = []
                         if item_3.topic_config_error_code != 0:
                             known_2.append((0, _write_h(item_3.topic_config_error_code)))
-                        section_2 = write_tags(known_2, item_3.unknown_tagged_fields)
+                        section_2 = write_tags(known_2, item_3.unknown_tagged_fields, 0)
                     out.append(section_2)
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -505,13 +510,13 @@ class CreateTopicsResponse(Message, gc=False):
                         error_message_size_3 = len(error_message_raw_3)
                     else:
                         error_message_raw_3, error_message_size_3 = b"", -1
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(name_size_5), name_raw_5, _write_hh(item_5.error_code, error_message_size_3),
                         error_message_raw_3,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

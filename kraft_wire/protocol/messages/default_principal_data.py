@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -15,7 +15,7 @@ from kraft_wire.protocol.message import (
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
 
-_write_t = struct.Struct(">?").pack
+_write_b = struct.Struct(">b").pack
 _read_string_tB = string_readers("?B")
 _read_string_B = string_readers("B")
 
@@ -103,8 +103,10 @@ class DefaultPrincipalData(Message, gc=False):
                 return b"".join((
                     SIZES[type_size] if type_size < 128 else string_size(type_size), type_raw,
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                    _write_t(self.token_authenticated),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.token_authenticated),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

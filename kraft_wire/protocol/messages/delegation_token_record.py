@@ -7,7 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -155,7 +157,9 @@ class DelegationTokenRecord(Message, gc=False):
                         self.issue_timestamp, self.max_timestamp, self.expiration_timestamp,
                     ) + string_size(token_id_size),
                     token_id_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

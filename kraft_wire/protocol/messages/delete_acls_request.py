@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -236,11 +236,13 @@ class DeleteAclsRequest(Message, gc=False):
                         principal_filter_raw,
                         SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size),
                         host_filter_raw, _write_bb(item.operation, item.permission_type),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -264,7 +266,7 @@ class DeleteAclsRequest(Message, gc=False):
                         host_filter_size_2 = len(host_filter_raw_2)
                     else:
                         host_filter_raw_2, host_filter_size_2 = b"", -1
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_bh(item_2.resource_type_filter, resource_name_filter_size_2),
@@ -273,7 +275,7 @@ class DeleteAclsRequest(Message, gc=False):
                         principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2,
                         _write_bb(item_2.operation, item_2.permission_type),
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_strings, write_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -106,10 +106,12 @@ class DeleteGroupsRequest(Message, gc=False):
             if 2 <= version <= 3:
                 return b"".join((
                     write_compact_strings(self.groups_names),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 1:
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return write_strings(self.groups_names)
         except ENCODE_FAULTS:

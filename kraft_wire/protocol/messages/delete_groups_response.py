@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -214,11 +214,13 @@ class DeleteGroupsResponse(Message, gc=False):
                         if error_message_size < 128
                         else _write_h(item.error_code) + string_size(error_message_size),
                         error_message_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -237,12 +239,12 @@ class DeleteGroupsResponse(Message, gc=False):
                         SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
                         group_id_raw_2, _write_h(item_2.error_code),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -253,10 +255,10 @@ class DeleteGroupsResponse(Message, gc=False):
                 for item_3 in results_3:
                     group_id_raw_3 = item_3.group_id.encode()
                     group_id_size_3 = len(group_id_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(group_id_size_3), group_id_raw_3, _write_h(item_3.error_code))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

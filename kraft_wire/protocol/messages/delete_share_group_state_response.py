@@ -7,9 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -162,6 +162,8 @@ class DeleteShareGroupStateResponse(Message, gc=False):
                 results_size = len(results) + 1
                 out.append(SIZES[results_size] if results_size < 128 else uvarint(results_size))
                 for item in results:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -183,17 +185,17 @@ class DeleteShareGroupStateResponse(Message, gc=False):
                             ) + string_size(error_message_size),
                             error_message_raw,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, string_size, write_compact_strings, write_strings, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_strings, write_strings, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -160,14 +160,20 @@ class DeleteTopicsRequest(Message, gc=False):
                         name_size = len(name_raw) + 1
                     else:
                         name_raw, name_size = b"", 0
+                    if len(item.topic_id) != 16:
+                        refuse()
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         _write_16s(item.topic_id),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
                     _write_i(self.timeout_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 4 <= version <= 5:
@@ -175,13 +181,15 @@ class DeleteTopicsRequest(Message, gc=False):
                     refuse()
                 out += (
                     write_compact_strings(self.topic_names), _write_i(self.timeout_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 1 <= version <= 3:
                 if self.topics is None or self.topics:
                     refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out += (write_strings(self.topic_names), _write_i(self.timeout_ms))
                 return

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -230,6 +230,8 @@ class DeleteTopicsResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                     else:
                         name_raw, name_size = b"", 0
+                    if len(item.topic_id) != 16:
+                        refuse()
                     if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
@@ -241,11 +243,13 @@ class DeleteTopicsResponse(Message, gc=False):
                         if error_message_size < 128
                         else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size),
                         error_message_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -280,12 +284,12 @@ class DeleteTopicsResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -298,10 +302,10 @@ class DeleteTopicsResponse(Message, gc=False):
                         refuse()
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(name_size_3), name_raw_3, _write_h(item_3.error_code))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

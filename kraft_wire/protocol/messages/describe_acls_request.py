@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -255,7 +255,9 @@ class DescribeAclsRequest(Message, gc=False):
                     principal_filter_raw,
                     SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size),
                     host_filter_raw, _write_bb(self.operation, self.permission_type),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 1:
                 if self.resource_name_filter is not None:
@@ -273,7 +275,7 @@ class DescribeAclsRequest(Message, gc=False):
                     host_filter_size_2 = len(host_filter_raw_2)
                 else:
                     host_filter_raw_2, host_filter_size_2 = b"", -1
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_bh(self.resource_type_filter, resource_name_filter_size_2),

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -22,7 +22,6 @@ _read_tB = struct.Struct(">?B").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_t = struct.Struct(">?").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -183,11 +182,15 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         if match_size < 128
                         else _write_b(item.match_type) + string_size(match_size),
                         match_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
-                    _write_t(self.strict),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.strict),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 0:
@@ -202,15 +205,15 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         match_size_2 = len(match_raw_2)
                     else:
                         match_raw_2, match_size_2 = b"", -1
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(entity_type_size_2), entity_type_raw_2,
                         _write_bh(item_2.match_type, match_size_2), match_raw_2,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                out.append(_write_t(self.strict))
+                out.append(_write_b(self.strict))
                 return
         except ENCODE_FAULTS:
             pass

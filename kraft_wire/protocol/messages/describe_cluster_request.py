@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -17,9 +17,8 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_b = struct.Struct(">b").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_tbt = struct.Struct(">?b?").pack
 _write_b = struct.Struct(">b").pack
+_write_bbb = struct.Struct(">bbb").pack
 
 
 class DescribeClusterRequest(Message, gc=False):
@@ -125,11 +124,13 @@ class DescribeClusterRequest(Message, gc=False):
         try:
             if version == 2:
                 return b"".join((
-                    _write_tbt(
+                    _write_bbb(
                         self.include_cluster_authorized_operations, self.endpoint_type,
                         self.include_fenced_brokers,
                     ),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 1:
                 if version < 1 and (self.endpoint_type != 1):
@@ -137,9 +138,11 @@ class DescribeClusterRequest(Message, gc=False):
                 if self.include_fenced_brokers:
                     refuse()
                 return b"".join((
-                    _write_t(self.include_cluster_authorized_operations),
+                    _write_b(self.include_cluster_authorized_operations),
                     _write_b(self.endpoint_type) if version >= 1 else b"",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -21,7 +21,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_b = struct.Struct(">b").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_t = struct.Struct(">?").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_i = struct.Struct(">i").pack
@@ -282,12 +281,16 @@ class DescribeClusterResponse(Message, gc=False):
                         _write_iB(item.port, rack_size)
                         if rack_size < 128
                         else _write_i(item.port) + string_size(rack_size),
-                        rack_raw, _write_t(item.is_fenced),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        rack_raw, _write_b(item.is_fenced),
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
                     _write_i(self.cluster_authorized_operations),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 0 <= version <= 1:
@@ -335,12 +338,14 @@ class DescribeClusterResponse(Message, gc=False):
                         else _write_i(item_2.port) + string_size(rack_size_2),
                         rack_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
                     _write_i(self.cluster_authorized_operations),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    NULL_COUNT, SIZES, string_size, write_compact_strings, write_strings, write_tags,
+    NO_UNKNOWN_TAGS, NULL_COUNT, SIZES, string_size, write_compact_strings, write_strings, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -26,10 +26,9 @@ _read_ttB = struct.Struct(">??B").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_tt = struct.Struct(">??").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
+_write_bb = struct.Struct(">bb").pack
 _write_bh = struct.Struct(">bh").pack
 _write_i = struct.Struct(">i").pack
 _read_string_B = string_readers("B")
@@ -233,11 +232,15 @@ class DescribeConfigsRequest(Message, gc=False):
                         b"\0"
                         if item.configuration_keys is None
                         else write_compact_strings(item.configuration_keys),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
-                    _write_tt(self.include_synonyms, self.include_documentation),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_bb(self.include_synonyms, self.include_documentation),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 3:
@@ -247,7 +250,7 @@ class DescribeConfigsRequest(Message, gc=False):
                 for item_2 in resources_2:
                     resource_name_raw_2 = item_2.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
@@ -255,9 +258,9 @@ class DescribeConfigsRequest(Message, gc=False):
                         if item_2.configuration_keys is None
                         else write_strings(item_2.configuration_keys),
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                out.append(_write_tt(self.include_synonyms, self.include_documentation))
+                out.append(_write_bb(self.include_synonyms, self.include_documentation))
                 return
             if 1 <= version <= 2:
                 if self.include_documentation:
@@ -268,7 +271,7 @@ class DescribeConfigsRequest(Message, gc=False):
                 for item_3 in resources_3:
                     resource_name_raw_3 = item_3.resource_name.encode()
                     resource_name_size_3 = len(resource_name_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_bh(item_3.resource_type, resource_name_size_3), resource_name_raw_3,
@@ -276,9 +279,9 @@ class DescribeConfigsRequest(Message, gc=False):
                         if item_3.configuration_keys is None
                         else write_strings(item_3.configuration_keys),
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                out.append(_write_t(self.include_synonyms))
+                out.append(_write_b(self.include_synonyms))
                 return
         except ENCODE_FAULTS:
             pass

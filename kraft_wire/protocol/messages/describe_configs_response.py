@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -28,11 +28,11 @@ _read_hh = struct.Struct(">hh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_tbt = struct.Struct(">?b?").pack
-_write_tbtB = struct.Struct(">?b?B").pack
-_write_tbti = struct.Struct(">?b?i").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
+_write_bbb = struct.Struct(">bbb").pack
+_write_bbbB = struct.Struct(">bbbB").pack
+_write_bbbi = struct.Struct(">bbbi").pack
 _write_bh = struct.Struct(">bh").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
@@ -502,11 +502,11 @@ class DescribeConfigsResponse(Message, gc=False):
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                             SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                            _write_tbtB(
+                            _write_bbbB(
                                 item_2.read_only, item_2.config_source, item_2.is_sensitive, synonyms_size,
                             )
                             if synonyms_size < 128
-                            else _write_tbt(
+                            else _write_bbb(
                                 item_2.read_only, item_2.config_source, item_2.is_sensitive,
                             ) + uvarint(synonyms_size),
                         )
@@ -524,7 +524,7 @@ class DescribeConfigsResponse(Message, gc=False):
                                 SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
                                 value_raw_2, _write_b(item_3.source),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_2.documentation is not None:
@@ -538,17 +538,17 @@ class DescribeConfigsResponse(Message, gc=False):
                             else _write_b(item_2.config_type) + string_size(documentation_size),
                             documentation_raw,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -583,7 +583,7 @@ class DescribeConfigsResponse(Message, gc=False):
                         synonyms_size_2 = len(synonyms_2)
                         out += (
                             _write_h(name_size_3), name_raw_3, _write_h(value_size_3), value_raw_3,
-                            _write_tbti(
+                            _write_bbbi(
                                 item_5.read_only, item_5.config_source, item_5.is_sensitive, synonyms_size_2,
                             ),
                         )
@@ -595,7 +595,7 @@ class DescribeConfigsResponse(Message, gc=False):
                                 value_size_4 = len(value_raw_4)
                             else:
                                 value_raw_4, value_size_4 = b"", -1
-                            if item_6.unknown_tagged_fields:
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                                 refuse()
                             out += (
                                 _write_h(name_size_4), name_raw_4, _write_h(value_size_4), value_raw_4,
@@ -606,12 +606,12 @@ class DescribeConfigsResponse(Message, gc=False):
                             documentation_size_2 = len(documentation_raw_2)
                         else:
                             documentation_raw_2, documentation_size_2 = b"", -1
-                        if item_5.unknown_tagged_fields:
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_bh(item_5.config_type, documentation_size_2), documentation_raw_2)
-                    if item_4.unknown_tagged_fields:
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
             if 1 <= version <= 2:
@@ -645,7 +645,7 @@ class DescribeConfigsResponse(Message, gc=False):
                         synonyms_size_3 = len(synonyms_3)
                         out += (
                             _write_h(name_size_5), name_raw_5, _write_h(value_size_5), value_raw_5,
-                            _write_tbti(
+                            _write_bbbi(
                                 item_8.read_only, item_8.config_source, item_8.is_sensitive, synonyms_size_3,
                             ),
                         )
@@ -657,17 +657,17 @@ class DescribeConfigsResponse(Message, gc=False):
                                 value_size_6 = len(value_raw_6)
                             else:
                                 value_raw_6, value_size_6 = b"", -1
-                            if item_9.unknown_tagged_fields:
+                            if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                                 refuse()
                             out += (
                                 _write_h(name_size_6), name_raw_6, _write_h(value_size_6), value_raw_6,
                                 _write_b(item_9.source),
                             )
-                        if item_8.unknown_tagged_fields:
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
-                    if item_7.unknown_tagged_fields:
+                    if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_size, long_string, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -465,6 +465,8 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     token_id_raw = item.token_id.encode()
                     token_id_size = len(token_id_raw) + 1
                     hmac_raw = item.hmac
+                    if type(hmac_raw) is not bytes:
+                        hmac_raw = bytes_of(hmac_raw)
                     hmac_size = len(hmac_raw) + 1
                     renewers = item.renewers
                     renewers_size = len(renewers) + 1
@@ -510,17 +512,19 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                             else string_size(principal_name_size_2),
                             principal_name_raw_2,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
                     _write_i(self.throttle_time_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 2:
@@ -543,6 +547,8 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     token_id_raw_2 = item_3.token_id.encode()
                     token_id_size_2 = len(token_id_raw_2) + 1
                     hmac_raw_2 = item_3.hmac
+                    if type(hmac_raw_2) is not bytes:
+                        hmac_raw_2 = bytes_of(hmac_raw_2)
                     hmac_size_2 = len(hmac_raw_2) + 1
                     renewers_2 = item_3.renewers
                     renewers_size_2 = len(renewers_2) + 1
@@ -582,17 +588,19 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                             else string_size(principal_name_size_4),
                             principal_name_raw_4,
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
                     _write_i(self.throttle_time_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 1:
@@ -611,6 +619,8 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     token_id_raw_3 = item_5.token_id.encode()
                     token_id_size_3 = len(token_id_raw_3)
                     hmac_raw_3 = item_5.hmac
+                    if type(hmac_raw_3) is not bytes:
+                        hmac_raw_3 = bytes_of(hmac_raw_3)
                     hmac_size_3 = len(hmac_raw_3)
                     renewers_3 = item_5.renewers
                     renewers_size_3 = len(renewers_3)
@@ -628,15 +638,15 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         principal_type_size_6 = len(principal_type_raw_6)
                         principal_name_raw_6 = item_6.principal_name.encode()
                         principal_name_size_6 = len(principal_name_raw_6)
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_h(principal_type_size_6), principal_type_raw_6,
                             _write_h(principal_name_size_6), principal_name_raw_6,
                         )
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_i(self.throttle_time_ms))
                 return

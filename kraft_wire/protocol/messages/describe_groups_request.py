@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_strings, write_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -17,7 +17,7 @@ from kraft_wire.protocol.tier import use_compiled
 
 _read_tB = struct.Struct(">?B").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_t = struct.Struct(">?").pack
+_write_b = struct.Struct(">b").pack
 
 
 class DescribeGroupsRequest(Message, gc=False):
@@ -132,17 +132,19 @@ class DescribeGroupsRequest(Message, gc=False):
         try:
             if 5 <= version <= 6:
                 return b"".join((
-                    write_compact_strings(self.groups), _write_t(self.include_authorized_operations),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_compact_strings(self.groups), _write_b(self.include_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 3 <= version <= 4:
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
-                return b"".join((write_strings(self.groups), _write_t(self.include_authorized_operations)))
+                return b"".join((write_strings(self.groups), _write_b(self.include_authorized_operations)))
             if 0 <= version <= 2:
                 if self.include_authorized_operations:
                     refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return write_strings(self.groups)
         except ENCODE_FAULTS:

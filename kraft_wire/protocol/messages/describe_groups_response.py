@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -625,8 +625,12 @@ class DescribeGroupsResponse(Message, gc=False):
                         client_host_raw = item_2.client_host.encode()
                         client_host_size = len(client_host_raw) + 1
                         member_metadata_raw = item_2.member_metadata
+                        if type(member_metadata_raw) is not bytes:
+                            member_metadata_raw = bytes_of(member_metadata_raw)
                         member_metadata_size = len(member_metadata_raw) + 1
                         member_assignment_raw = item_2.member_assignment
+                        if type(member_assignment_raw) is not bytes:
+                            member_assignment_raw = bytes_of(member_assignment_raw)
                         member_assignment_size = len(member_assignment_raw) + 1
                         out += (
                             SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
@@ -650,16 +654,18 @@ class DescribeGroupsResponse(Message, gc=False):
                             else uvarint(member_assignment_size),
                             member_assignment_raw,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item.authorized_operations),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -716,8 +722,12 @@ class DescribeGroupsResponse(Message, gc=False):
                         client_host_raw_2 = item_4.client_host.encode()
                         client_host_size_2 = len(client_host_raw_2) + 1
                         member_metadata_raw_2 = item_4.member_metadata
+                        if type(member_metadata_raw_2) is not bytes:
+                            member_metadata_raw_2 = bytes_of(member_metadata_raw_2)
                         member_metadata_size_2 = len(member_metadata_raw_2) + 1
                         member_assignment_raw_2 = item_4.member_assignment
+                        if type(member_assignment_raw_2) is not bytes:
+                            member_assignment_raw_2 = bytes_of(member_assignment_raw_2)
                         member_assignment_size_2 = len(member_assignment_raw_2) + 1
                         out += (
                             SIZES[member_id_size_2]
@@ -745,18 +755,18 @@ class DescribeGroupsResponse(Message, gc=False):
                             else uvarint(member_assignment_size_2),
                             member_assignment_raw_2,
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item_3.authorized_operations),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -801,20 +811,24 @@ class DescribeGroupsResponse(Message, gc=False):
                         client_host_raw_3 = item_6.client_host.encode()
                         client_host_size_3 = len(client_host_raw_3)
                         member_metadata_raw_3 = item_6.member_metadata
+                        if type(member_metadata_raw_3) is not bytes:
+                            member_metadata_raw_3 = bytes_of(member_metadata_raw_3)
                         member_metadata_size_3 = len(member_metadata_raw_3)
                         member_assignment_raw_3 = item_6.member_assignment
+                        if type(member_assignment_raw_3) is not bytes:
+                            member_assignment_raw_3 = bytes_of(member_assignment_raw_3)
                         member_assignment_size_3 = len(member_assignment_raw_3)
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_h(client_id_size_3), client_id_raw_3, _write_h(client_host_size_3),
                             client_host_raw_3, _write_i(member_metadata_size_3), member_metadata_raw_3,
                             _write_i(member_assignment_size_3), member_assignment_raw_3,
                         )
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out.append(_write_i(item_5.authorized_operations) if version >= 3 else b"")
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -174,11 +174,13 @@ class DescribeLogDirsRequest(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -192,10 +194,10 @@ class DescribeLogDirsRequest(Message, gc=False):
                 for item_2 in topics_2:
                     topic_raw_2 = item_2.topic.encode()
                     topic_size_2 = len(topic_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partitions, "i"))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -36,9 +36,9 @@ _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
-_write_iqqt = struct.Struct(">iqq?").pack
+_write_iqqb = struct.Struct(">iqqb").pack
 _write_qq = struct.Struct(">qq").pack
-_write_qqt = struct.Struct(">qq?").pack
+_write_qqb = struct.Struct(">qqb").pack
 _read_string_B = string_readers("B")
 _read_rows_i_q_q_t = row_reader("i q q ?")
 
@@ -412,26 +412,28 @@ class DescribeLogDirsResponse(Message, gc=False):
                         )
                         for item_3 in partitions:
                             out += (
-                                _write_iqqt(
+                                _write_iqqb(
                                     item_3.partition_index, item_3.partition_size, item_3.offset_lag,
                                     item_3.is_future_key,
                                 ),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out += (
-                        _write_qqt(item.total_bytes, item.usable_bytes, item.is_cordoned),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        _write_qqb(item.total_bytes, item.usable_bytes, item.is_cordoned),
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -467,28 +469,28 @@ class DescribeLogDirsResponse(Message, gc=False):
                         )
                         for item_6 in partitions_2:
                             out += (
-                                _write_iqqt(
+                                _write_iqqb(
                                     item_6.partition_index, item_6.partition_size, item_6.offset_lag,
                                     item_6.is_future_key,
                                 ),
                                 write_tags((), item_6.unknown_tagged_fields)
-                                if item_6.unknown_tagged_fields
+                                if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out += (
                         _write_qq(item_4.total_bytes, item_4.usable_bytes) if version >= 4 else b"",
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -511,17 +513,17 @@ class DescribeLogDirsResponse(Message, gc=False):
                         partitions_size_3 = len(partitions_3)
                         out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_3))
                         for item_9 in partitions_3:
-                            if item_9.unknown_tagged_fields:
+                            if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                                 refuse()
-                            out.append(_write_iqqt(
+                            out.append(_write_iqqb(
                                 item_9.partition_index, item_9.partition_size, item_9.offset_lag,
                                 item_9.is_future_key,
                             ))
-                        if item_8.unknown_tagged_fields:
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
-                    if item_7.unknown_tagged_fields:
+                    if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -569,36 +569,40 @@ class DescribeQuorumResponse(Message, gc=False):
                             ) + uvarint(current_voters_size),
                         )
                         for item_3 in current_voters:
+                            if len(item_3.replica_directory_id) != 16:
+                                refuse()
                             out += (
                                 _write_i16sqqq(
                                     item_3.replica_id, item_3.replica_directory_id, item_3.log_end_offset,
                                     item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp,
                                 ),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         observers = item_2.observers
                         observers_size = len(observers) + 1
                         out.append(SIZES[observers_size] if observers_size < 128 else uvarint(observers_size))
                         for item_4 in observers:
+                            if len(item_4.replica_directory_id) != 16:
+                                refuse()
                             out += (
                                 _write_i16sqqq(
                                     item_4.replica_id, item_4.replica_directory_id, item_4.log_end_offset,
                                     item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp,
                                 ),
                                 write_tags((), item_4.unknown_tagged_fields)
-                                if item_4.unknown_tagged_fields
+                                if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 nodes = self.nodes
@@ -622,17 +626,17 @@ class DescribeQuorumResponse(Message, gc=False):
                             SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                             _write_H(item_6.port),
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -681,7 +685,7 @@ class DescribeQuorumResponse(Message, gc=False):
                                 if version >= 1
                                 else b"",
                                 write_tags((), item_9.unknown_tagged_fields)
-                                if item_9.unknown_tagged_fields
+                                if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         observers_2 = item_8.observers
@@ -700,22 +704,22 @@ class DescribeQuorumResponse(Message, gc=False):
                                 if version >= 1
                                 else b"",
                                 write_tags((), item_10.unknown_tagged_fields)
-                                if item_10.unknown_tagged_fields
+                                if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_8.unknown_tagged_fields)
-                            if item_8.unknown_tagged_fields
+                            if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item_7.unknown_tagged_fields)
-                        if item_7.unknown_tagged_fields
+                        if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -7,9 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -373,6 +373,8 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     for item_2 in topics:
                         topic_name_raw = item_2.topic_name.encode()
                         topic_name_size = len(topic_name_raw) + 1
+                        if len(item_2.topic_id) != 16:
+                            refuse()
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
                         out += (
@@ -400,12 +402,12 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                 ) + string_size(error_message_size),
                                 error_message_raw,
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     if item.error_message is not None:
@@ -418,11 +420,13 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         if error_message_size_2 < 128
                         else _write_h(item.error_code) + string_size(error_message_size_2),
                         error_message_raw_2,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -447,6 +451,8 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     for item_5 in topics_2:
                         topic_name_raw_2 = item_5.topic_name.encode()
                         topic_name_size_2 = len(topic_name_raw_2) + 1
+                        if len(item_5.topic_id) != 16:
+                            refuse()
                         partitions_2 = item_5.partitions
                         partitions_size_2 = len(partitions_2) + 1
                         out += (
@@ -476,12 +482,12 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                 ) + string_size(error_message_size_3),
                                 error_message_raw_3,
                                 write_tags((), item_6.unknown_tagged_fields)
-                                if item_6.unknown_tagged_fields
+                                if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     if item_4.error_message is not None:
@@ -495,12 +501,12 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         else _write_h(item_4.error_code) + string_size(error_message_size_4),
                         error_message_raw_4,
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -8,9 +8,11 @@ from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
-    read_unknown_tags, string_readers,
+    read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -23,8 +25,8 @@ from kraft_wire.protocol.varint import uvarint
 _read_hB = struct.Struct(">hB").unpack_from
 _read_hiiiB = struct.Struct(">hiiiB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_16st = struct.Struct(">16s?").pack
-_write_16stB = struct.Struct(">16s?B").pack
+_write_16sb = struct.Struct(">16sb").pack
+_write_16sbB = struct.Struct(">16sbB").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_h = struct.Struct(">h").pack
@@ -334,6 +336,8 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                     else:
                         name_raw, name_size = b"", 0
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out += (
@@ -341,9 +345,9 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         if name_size < 128
                         else _write_h(item.error_code) + string_size(name_size),
                         name_raw,
-                        _write_16stB(item.topic_id, item.is_internal, partitions_size)
+                        _write_16sbB(item.topic_id, item.is_internal, partitions_size)
                         if partitions_size < 128
-                        else _write_16st(item.topic_id, item.is_internal) + uvarint(partitions_size),
+                        else _write_16sb(item.topic_id, item.is_internal) + uvarint(partitions_size),
                     )
                     for item_2 in partitions:
                         replica_nodes = item_2.replica_nodes
@@ -385,12 +389,14 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                             if offline_replicas_size < SHORT
                             else write_long_array(offline_replicas, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item.topic_authorized_operations),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 next_cursor = self.next_cursor
                 if next_cursor is None:
@@ -404,12 +410,12 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         else _write_B(1) + string_size(topic_name_size),
                         topic_name_raw, _write_i(next_cursor.partition_index),
                         write_tags((), next_cursor.unknown_tagged_fields)
-                        if next_cursor.unknown_tagged_fields
+                        if next_cursor.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

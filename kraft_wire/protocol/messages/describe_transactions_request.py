@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -83,7 +83,9 @@ class DescribeTransactionsRequest(Message, gc=False):
             if version == 0:
                 return b"".join((
                     write_compact_strings(self.transactional_ids),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

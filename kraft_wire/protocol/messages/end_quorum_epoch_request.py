@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_numbers, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -359,20 +359,22 @@ class EndQuorumEpochRequest(Message, gc=False):
                             ) + uvarint(preferred_candidates_size)
                         )
                         for item_3 in preferred_candidates:
+                            if len(item_3.candidate_directory_id) != 16:
+                                refuse()
                             out += (
                                 _write_i16s(item_3.candidate_id, item_3.candidate_directory_id),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 leader_endpoints = self.leader_endpoints
@@ -392,12 +394,12 @@ class EndQuorumEpochRequest(Message, gc=False):
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_H(item_4.port),
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -417,15 +419,15 @@ class EndQuorumEpochRequest(Message, gc=False):
                     partitions_size_2 = len(partitions_2)
                     out += (_write_h(topic_name_size_2), topic_name_raw_2, _write_i(partitions_size_2))
                     for item_6 in partitions_2:
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_iii(item_6.partition_index, item_6.leader_id, item_6.leader_epoch),
                             write_numbers(item_6.preferred_successors, "i"),
                         )
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

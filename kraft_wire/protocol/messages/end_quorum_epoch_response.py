@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, string_writers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -27,11 +27,9 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihii = struct.Struct(">ihii").unpack_from
 _read_ihiiB = struct.Struct(">ihiiB").unpack_from
-_write_Bihii = struct.Struct(">Bihii").pack
 _write_H = struct.Struct(">H").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
-_write_hBB = struct.Struct(">hBB").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -39,6 +37,7 @@ _write_ihii = struct.Struct(">ihii").pack
 _read_string_B = string_readers("B")
 _read_string_BihiiBBB = string_readers("BihiiBBB")
 _read_string_HB = string_readers("HB")
+_write_string_Bihiixx = string_writers("Bihiixx")
 _read_rows_i_h_i_i = row_reader("i h i i")
 
 
@@ -331,47 +330,52 @@ class EndQuorumEpochResponse(Message, gc=False):
                     item, = topics
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
-                    partitions = item.partitions
-                    if len(partitions) == 1:
-                        item_2, = partitions
-                        section = b"\0"
-                        if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
-                            known: list[tuple[int, bytes]] = []
-                            if self.node_endpoints is None or self.node_endpoints:
-                                node_endpoints_payload: list[bytes] = []
-                                node_endpoints = self.node_endpoints
-                                node_endpoints_size = len(node_endpoints) + 1
-                                node_endpoints_payload.append(
-                                    SIZES[node_endpoints_size]
-                                    if node_endpoints_size < 128
-                                    else uvarint(node_endpoints_size)
-                                )
-                                for item_3 in node_endpoints:
-                                    host_raw = item_3.host.encode()
-                                    host_size = len(host_raw) + 1
-                                    node_endpoints_payload += (
-                                        _write_iB(item_3.node_id, host_size)
-                                        if host_size < 128
-                                        else _write_i(item_3.node_id) + string_size(host_size),
-                                        host_raw, _write_H(item_3.port),
-                                        write_tags((), item_3.unknown_tagged_fields)
-                                        if item_3.unknown_tagged_fields
-                                        else b"\0",
+                    if topic_name_size < 128:
+                        partitions = item.partitions
+                        if len(partitions) == 1:
+                            item_2, = partitions
+                            section = b"\0"
+                            if (
+                                self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                or self.node_endpoints is None
+                                or self.node_endpoints
+                            ):
+                                known: list[tuple[int, bytes]] = []
+                                if self.node_endpoints is None or self.node_endpoints:
+                                    node_endpoints_payload: list[bytes] = []
+                                    node_endpoints = self.node_endpoints
+                                    node_endpoints_size = len(node_endpoints) + 1
+                                    node_endpoints_payload.append(
+                                        SIZES[node_endpoints_size]
+                                        if node_endpoints_size < 128
+                                        else uvarint(node_endpoints_size)
                                     )
-                                known.append((0, b"".join(node_endpoints_payload)))
-                            section = write_tags(known, self.unknown_tagged_fields)
-                        if not (item_2.unknown_tagged_fields or item.unknown_tagged_fields):
-                            return b"".join((
-                                _write_hBB(self.error_code, 2, topic_name_size)
-                                if topic_name_size < 128
-                                else _write_hB(self.error_code, 2) + string_size(topic_name_size),
-                                topic_name_raw,
-                                _write_Bihii(
-                                    2, item_2.partition_index, item_2.error_code, item_2.leader_id,
-                                    item_2.leader_epoch,
-                                ),
-                                b"\0\0", section,
-                            ))
+                                    for item_3 in node_endpoints:
+                                        host_raw = item_3.host.encode()
+                                        host_size = len(host_raw) + 1
+                                        node_endpoints_payload += (
+                                            _write_iB(item_3.node_id, host_size)
+                                            if host_size < 128
+                                            else _write_i(item_3.node_id) + string_size(host_size),
+                                            host_raw, _write_H(item_3.port),
+                                            write_tags((), item_3.unknown_tagged_fields)
+                                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                            else b"\0",
+                                        )
+                                    known.append((0, b"".join(node_endpoints_payload)))
+                                section = write_tags(known, self.unknown_tagged_fields, 0)
+                            if (
+                                item_2.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                            ):
+                                return b"".join((
+                                    _write_hB(self.error_code, 2),
+                                    _write_string_Bihiixx[topic_name_size](
+                                        topic_name_size, topic_name_raw, 2, item_2.partition_index,
+                                        item_2.error_code, item_2.leader_id, item_2.leader_epoch,
+                                    ),
+                                    section,
+                                ))
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -406,16 +410,20 @@ class EndQuorumEpochResponse(Message, gc=False):
                                 item_2.leader_epoch,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section = b"\0"
-                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                if (
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    or self.node_endpoints is None
+                    or self.node_endpoints
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
@@ -435,11 +443,11 @@ class EndQuorumEpochResponse(Message, gc=False):
                                 else _write_i(item_3.node_id) + string_size(host_size),
                                 host_raw, _write_H(item_3.port),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known.append((0, b"".join(node_endpoints_payload)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out.append(section)
                 return
             if version == 0:
@@ -455,14 +463,14 @@ class EndQuorumEpochResponse(Message, gc=False):
                     partitions_size_2 = len(partitions_2)
                     out += (_write_h(topic_name_size_2), topic_name_raw_2, _write_i(partitions_size_2))
                     for item_5 in partitions_2:
-                        if item_5.unknown_tagged_fields:
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out.append(_write_ihii(
                             item_5.partition_index, item_5.error_code, item_5.leader_id, item_5.leader_epoch,
                         ))
-                    if item_4.unknown_tagged_fields:
+                    if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

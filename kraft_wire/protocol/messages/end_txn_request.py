@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -18,7 +18,7 @@ from kraft_wire.protocol.tier import use_compiled
 _read_h = struct.Struct(">h").unpack_from
 _read_qht = struct.Struct(">qh?").unpack_from
 _write_h = struct.Struct(">h").pack
-_write_qht = struct.Struct(">qh?").pack
+_write_qhb = struct.Struct(">qhb").pack
 _read_string_qhtB = string_readers("qh?B")
 
 
@@ -131,17 +131,19 @@ class EndTxnRequest(Message, gc=False):
                     SIZES[transactional_id_size]
                     if transactional_id_size < 128
                     else string_size(transactional_id_size),
-                    transactional_id_raw, _write_qht(self.producer_id, self.producer_epoch, self.committed),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    transactional_id_raw, _write_qhb(self.producer_id, self.producer_epoch, self.committed),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()
                 transactional_id_size_2 = len(transactional_id_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_h(transactional_id_size_2), transactional_id_raw_2,
-                    _write_qht(self.producer_id, self.producer_epoch, self.committed),
+                    _write_qhb(self.producer_id, self.producer_epoch, self.committed),
                 ))
         except ENCODE_FAULTS:
             pass

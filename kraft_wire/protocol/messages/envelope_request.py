@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -177,13 +177,19 @@ class EnvelopeRequest(Message, gc=False):
         try:
             if version == 0:
                 request_data_raw = self.request_data
+                if type(request_data_raw) is not bytes:
+                    request_data_raw = bytes_of(request_data_raw)
                 request_data_size = len(request_data_raw) + 1
                 if self.request_principal is not None:
                     request_principal_raw = self.request_principal
+                    if type(request_principal_raw) is not bytes:
+                        request_principal_raw = bytes_of(request_principal_raw)
                     request_principal_size = len(request_principal_raw) + 1
                 else:
                     request_principal_raw, request_principal_size = b"", 0
                 client_host_address_raw = self.client_host_address
+                if type(client_host_address_raw) is not bytes:
+                    client_host_address_raw = bytes_of(client_host_address_raw)
                 client_host_address_size = len(client_host_address_raw) + 1
                 return b"".join((
                     SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size),
@@ -196,7 +202,9 @@ class EnvelopeRequest(Message, gc=False):
                     if client_host_address_size < 128
                     else uvarint(client_host_address_size),
                     client_host_address_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

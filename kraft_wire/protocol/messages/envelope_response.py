@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -111,13 +111,17 @@ class EnvelopeResponse(Message, gc=False):
             if version == 0:
                 if self.response_data is not None:
                     response_data_raw = self.response_data
+                    if type(response_data_raw) is not bytes:
+                        response_data_raw = bytes_of(response_data_raw)
                     response_data_size = len(response_data_raw) + 1
                 else:
                     response_data_raw, response_data_size = b"", 0
                 return b"".join((
                     SIZES[response_data_size] if response_data_size < 128 else uvarint(response_data_size),
                     response_data_raw, _write_h(self.error_code),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

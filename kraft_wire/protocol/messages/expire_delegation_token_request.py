@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -137,16 +137,22 @@ class ExpireDelegationTokenRequest(Message, gc=False):
         try:
             if version == 2:
                 hmac_raw = self.hmac
+                if type(hmac_raw) is not bytes:
+                    hmac_raw = bytes_of(hmac_raw)
                 hmac_size = len(hmac_raw) + 1
                 return b"".join((
                     SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
                     _write_q(self.expiry_time_period_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 1:
                 hmac_raw_2 = self.hmac
+                if type(hmac_raw_2) is not bytes:
+                    hmac_raw_2 = bytes_of(hmac_raw_2)
                 hmac_size_2 = len(hmac_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((_write_i(hmac_size_2), hmac_raw_2, _write_q(self.expiry_time_period_ms)))
         except ENCODE_FAULTS:

@@ -14,7 +14,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -40,8 +40,6 @@ _read_iqB = struct.Struct(">iqB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
-_write_BB = struct.Struct(">BB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_ii = struct.Struct(">ii").pack
@@ -54,6 +52,7 @@ _write_iiiibiiB = struct.Struct(">iiiibiiB").pack
 _write_iiqiqi = struct.Struct(">iiqiqi").pack
 _write_iq = struct.Struct(">iq").pack
 _write_q = struct.Struct(">q").pack
+_write_xB = struct.Struct(">xB").pack
 _read_array_i = array_readers("i")
 _read_string = string_readers("")
 _read_nullable_string = nullable_string_readers("")
@@ -736,66 +735,67 @@ class FetchRequest(Message, gc=False):
                         item_2, = partitions
                         section = b"\0"
                         if (
-                            item_2.unknown_tagged_fields
+                            item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or version >= 17 and (item_2.replica_directory_id != Uuid.ZERO)
                             or version >= 18 and (item_2.high_watermark != 9223372036854775807)
                         ):
                             known: list[tuple[int, bytes]] = []
                             if version >= 17 and (item_2.replica_directory_id != Uuid.ZERO):
+                                if len(item_2.replica_directory_id) != 16:
+                                    refuse()
                                 known.append((0, _write_16s(item_2.replica_directory_id)))
                             if version >= 18 and (item_2.high_watermark != 9223372036854775807):
                                 known.append((1, _write_q(item_2.high_watermark)))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields, 1)
                         forgotten_topics_data = self.forgotten_topics_data
                         if forgotten_topics_data == []:
                             rack_id_raw = self.rack_id.encode()
                             rack_id_size = len(rack_id_raw) + 1
-                            section_2 = b"\0"
-                            if (
-                                self.unknown_tagged_fields
-                                or self.cluster_id is not None
-                                or self.replica_state != _DEFAULT_ReplicaState
-                            ):
-                                known_2: list[tuple[int, bytes]] = []
-                                if self.cluster_id is not None:
-                                    cluster_id_raw = self.cluster_id.encode()
-                                    cluster_id_size = len(cluster_id_raw) + 1
-                                    known_2.append((
-                                        0,
-                                        b"".join((
-                                            SIZES[cluster_id_size]
-                                            if cluster_id_size < 128
-                                            else string_size(cluster_id_size),
-                                            cluster_id_raw,
-                                        )),
+                            if rack_id_size < 128:
+                                section_2 = b"\0"
+                                if (
+                                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                    or self.cluster_id is not None
+                                    or self.replica_state != _DEFAULT_ReplicaState
+                                ):
+                                    known_2: list[tuple[int, bytes]] = []
+                                    if self.cluster_id is not None:
+                                        cluster_id_raw = self.cluster_id.encode()
+                                        cluster_id_size = len(cluster_id_raw) + 1
+                                        known_2.append((
+                                            0,
+                                            b"".join((
+                                                SIZES[cluster_id_size]
+                                                if cluster_id_size < 128
+                                                else string_size(cluster_id_size),
+                                                cluster_id_raw,
+                                            )),
+                                        ))
+                                    if self.replica_state != _DEFAULT_ReplicaState:
+                                        replica_state = self.replica_state
+                                        known_2.append((
+                                            1,
+                                            b"".join((
+                                                _write_iq(
+                                                    replica_state.replica_id, replica_state.replica_epoch,
+                                                ),
+                                                write_tags((), replica_state.unknown_tagged_fields)
+                                                if replica_state.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                                                else b"\0",
+                                            )),
+                                        ))
+                                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 1)
+                                if len(item.topic_id) == 16 and item.unknown_tagged_fields is NO_UNKNOWN_TAGS:
+                                    return b"".join((
+                                        _write_iiibiiB16sBiiqiqi(
+                                            self.max_wait_ms, self.min_bytes, self.max_bytes,
+                                            self.isolation_level, self.session_id, self.session_epoch, 2,
+                                            item.topic_id, 2, item_2.partition, item_2.current_leader_epoch,
+                                            item_2.fetch_offset, item_2.last_fetched_epoch,
+                                            item_2.log_start_offset, item_2.partition_max_bytes,
+                                        ),
+                                        section, _write_xB(1), SIZES[rack_id_size], rack_id_raw, section_2,
                                     ))
-                                if self.replica_state != _DEFAULT_ReplicaState:
-                                    replica_state = self.replica_state
-                                    known_2.append((
-                                        1,
-                                        b"".join((
-                                            _write_iq(replica_state.replica_id, replica_state.replica_epoch),
-                                            write_tags((), replica_state.unknown_tagged_fields)
-                                            if replica_state.unknown_tagged_fields
-                                            else b"\0",
-                                        )),
-                                    ))
-                                section_2 = write_tags(known_2, self.unknown_tagged_fields)
-                            if not (item.unknown_tagged_fields):
-                                return b"".join((
-                                    _write_iiibiiB16sBiiqiqi(
-                                        self.max_wait_ms, self.min_bytes, self.max_bytes,
-                                        self.isolation_level, self.session_id, self.session_epoch, 2,
-                                        item.topic_id, 2, item_2.partition, item_2.current_leader_epoch,
-                                        item_2.fetch_offset, item_2.last_fetched_epoch,
-                                        item_2.log_start_offset, item_2.partition_max_bytes,
-                                    ),
-                                    section, b"\0",
-                                    _write_BB(1, rack_id_size)
-                                    if rack_id_size < 128
-                                    else _write_B(1) + string_size(rack_id_size),
-                                    rack_id_raw, section_2,
-                                ))
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -822,6 +822,8 @@ class FetchRequest(Message, gc=False):
                     ) + uvarint(topics_size)
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -832,16 +834,18 @@ class FetchRequest(Message, gc=False):
                     for item_2 in partitions:
                         section = b"\0"
                         if (
-                            item_2.unknown_tagged_fields
+                            item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or version >= 17 and (item_2.replica_directory_id != Uuid.ZERO)
                             or version >= 18 and (item_2.high_watermark != 9223372036854775807)
                         ):
                             known: list[tuple[int, bytes]] = []
                             if version >= 17 and (item_2.replica_directory_id != Uuid.ZERO):
+                                if len(item_2.replica_directory_id) != 16:
+                                    refuse()
                                 known.append((0, _write_16s(item_2.replica_directory_id)))
                             if version >= 18 and (item_2.high_watermark != 9223372036854775807):
                                 known.append((1, _write_q(item_2.high_watermark)))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields, 1)
                         out += (
                             _write_iiqiqi(
                                 item_2.partition, item_2.current_leader_epoch, item_2.fetch_offset,
@@ -852,7 +856,7 @@ class FetchRequest(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 forgotten_topics_data = self.forgotten_topics_data
@@ -863,6 +867,8 @@ class FetchRequest(Message, gc=False):
                     else uvarint(forgotten_topics_data_size)
                 )
                 for item_3 in forgotten_topics_data:
+                    if len(item_3.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -871,14 +877,14 @@ class FetchRequest(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 rack_id_raw = self.rack_id.encode()
                 rack_id_size = len(rack_id_raw) + 1
                 section_2 = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.cluster_id is not None
                     or self.replica_state != _DEFAULT_ReplicaState
                 ):
@@ -902,11 +908,11 @@ class FetchRequest(Message, gc=False):
                             b"".join((
                                 _write_iq(replica_state.replica_id, replica_state.replica_epoch),
                                 write_tags((), replica_state.unknown_tagged_fields)
-                                if replica_state.unknown_tagged_fields
+                                if replica_state.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )),
                         ))
-                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 1)
                 out += (
                     SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw,
                     section_2,
@@ -933,6 +939,8 @@ class FetchRequest(Message, gc=False):
                         topic_raw = item_4.topic.encode()
                         topic_size = len(topic_raw) + 1
                         out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
+                    if version >= 13 and len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_3 = item_4.partitions
                     partitions_size_3 = len(partitions_3) + 1
                     out += (
@@ -947,12 +955,12 @@ class FetchRequest(Message, gc=False):
                                 item_5.partition_max_bytes,
                             ),
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 forgotten_topics_data_2 = self.forgotten_topics_data
@@ -970,6 +978,8 @@ class FetchRequest(Message, gc=False):
                             SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2),
                             topic_raw_2,
                         )
+                    if version >= 13 and len(item_6.topic_id) != 16:
+                        refuse()
                     partitions_4 = item_6.partitions
                     partitions_size_4 = len(partitions_4) + 1
                     out += (
@@ -978,13 +988,13 @@ class FetchRequest(Message, gc=False):
                         if partitions_size_4 < SHORT
                         else write_long_array(partitions_4, "i"),
                         write_tags((), item_6.unknown_tagged_fields)
-                        if item_6.unknown_tagged_fields
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 rack_id_raw_2 = self.rack_id.encode()
                 rack_id_size_2 = len(rack_id_raw_2) + 1
                 section_3 = b"\0"
-                if self.unknown_tagged_fields or self.cluster_id is not None:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.cluster_id is not None:
                     known_3: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw_2 = self.cluster_id.encode()
@@ -998,7 +1008,7 @@ class FetchRequest(Message, gc=False):
                                 cluster_id_raw_2,
                             )),
                         ))
-                    section_3 = write_tags(known_3, self.unknown_tagged_fields)
+                    section_3 = write_tags(known_3, self.unknown_tagged_fields, 1)
                 out += (
                     SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
                     rack_id_raw_2, section_3,
@@ -1028,7 +1038,7 @@ class FetchRequest(Message, gc=False):
                     for item_8 in partitions_5:
                         if item_8.last_fetched_epoch != -1:
                             refuse()
-                        if item_8.unknown_tagged_fields:
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_i(item_8.partition),
@@ -1037,7 +1047,7 @@ class FetchRequest(Message, gc=False):
                             _write_q(item_8.log_start_offset) if version >= 5 else b"",
                             _write_i(item_8.partition_max_bytes),
                         )
-                    if item_7.unknown_tagged_fields:
+                    if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                 if version >= 7:
                     forgotten_topics_data_3 = self.forgotten_topics_data
@@ -1046,14 +1056,14 @@ class FetchRequest(Message, gc=False):
                     for item_9 in forgotten_topics_data_3:
                         topic_raw_4 = item_9.topic.encode()
                         topic_size_4 = len(topic_raw_4)
-                        if item_9.unknown_tagged_fields:
+                        if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_h(topic_size_4), topic_raw_4, write_numbers(item_9.partitions, "i"))
                 if version >= 11:
                     rack_id_raw_3 = self.rack_id.encode()
                     rack_id_size_3 = len(rack_id_raw_3)
                     out += (_write_h(rack_id_size_3), rack_id_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

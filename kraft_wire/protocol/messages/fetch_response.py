@@ -13,7 +13,7 @@ from kraft_wire.protocol.fast_read import (
     refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -58,6 +58,7 @@ _write_iq = struct.Struct(">iq").pack
 _write_q = struct.Struct(">q").pack
 _write_qi = struct.Struct(">qi").pack
 _write_qq = struct.Struct(">qq").pack
+_write_x = struct.Struct(">x").pack
 _read_string = string_readers("")
 _read_nullable_string_B = nullable_string_readers("B")
 _read_string_iB = string_readers("iB")
@@ -843,12 +844,14 @@ class FetchResponse(Message, gc=False):
                         if aborted_transactions is None or aborted_transactions == []:
                             if item_2.records is not None:
                                 records_raw = item_2.records
+                                if type(records_raw) is not bytes:
+                                    records_raw = bytes_of(records_raw)
                                 records_size = len(records_raw) + 1
                             else:
                                 records_raw, records_size = b"", 0
                             section = b"\0"
                             if (
-                                item_2.unknown_tagged_fields
+                                item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
                                 or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch
                                 or item_2.snapshot_id != _DEFAULT_SnapshotId
@@ -861,7 +864,7 @@ class FetchResponse(Message, gc=False):
                                         b"".join((
                                             _write_iq(diverging_epoch.epoch, diverging_epoch.end_offset),
                                             write_tags((), diverging_epoch.unknown_tagged_fields)
-                                            if diverging_epoch.unknown_tagged_fields
+                                            if diverging_epoch.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )),
                                     ))
@@ -872,7 +875,7 @@ class FetchResponse(Message, gc=False):
                                         b"".join((
                                             _write_ii(current_leader.leader_id, current_leader.leader_epoch),
                                             write_tags((), current_leader.unknown_tagged_fields)
-                                            if current_leader.unknown_tagged_fields
+                                            if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )),
                                     ))
@@ -883,14 +886,14 @@ class FetchResponse(Message, gc=False):
                                         b"".join((
                                             _write_qi(snapshot_id.end_offset, snapshot_id.epoch),
                                             write_tags((), snapshot_id.unknown_tagged_fields)
-                                            if snapshot_id.unknown_tagged_fields
+                                            if snapshot_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )),
                                     ))
-                                section = write_tags(known, item_2.unknown_tagged_fields)
+                                section = write_tags(known, item_2.unknown_tagged_fields, 2)
                             section_2 = b"\0"
                             if (
-                                self.unknown_tagged_fields
+                                self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 or self.node_endpoints is None
                                 or self.node_endpoints
                             ):
@@ -922,12 +925,12 @@ class FetchResponse(Message, gc=False):
                                             else _write_i(item_3.port) + string_size(rack_size),
                                             rack_raw,
                                             write_tags((), item_3.unknown_tagged_fields)
-                                            if item_3.unknown_tagged_fields
+                                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                             else b"\0",
                                         )
                                     known_2.append((0, b"".join(node_endpoints_payload)))
-                                section_2 = write_tags(known_2, self.unknown_tagged_fields)
-                            if not (item.unknown_tagged_fields):
+                                section_2 = write_tags(known_2, self.unknown_tagged_fields, 0)
+                            if len(item.topic_id) == 16 and item.unknown_tagged_fields is NO_UNKNOWN_TAGS:
                                 return b"".join((
                                     _write_ihiB16sBihqqqBi(
                                         self.throttle_time_ms, self.error_code, self.session_id, 2,
@@ -942,7 +945,7 @@ class FetchResponse(Message, gc=False):
                                     )
                                     if 16383 < records_size < 2097152
                                     else uvarint(records_size),
-                                    records_raw, section, b"\0", section_2,
+                                    records_raw, section, _write_x(), section_2,
                                 ))
         except ENCODE_FAULTS:
             pass
@@ -964,6 +967,8 @@ class FetchResponse(Message, gc=False):
                     ) + uvarint(responses_size)
                 )
                 for item in responses:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -992,17 +997,19 @@ class FetchResponse(Message, gc=False):
                             out += (
                                 _write_qq(item_3.producer_id, item_3.first_offset),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_2.records is not None:
                             records_raw = item_2.records
+                            if type(records_raw) is not bytes:
+                                records_raw = bytes_of(records_raw)
                             records_size = len(records_raw) + 1
                         else:
                             records_raw, records_size = b"", 0
                         section = b"\0"
                         if (
-                            item_2.unknown_tagged_fields
+                            item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
                             or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch
                             or item_2.snapshot_id != _DEFAULT_SnapshotId
@@ -1015,7 +1022,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_iq(diverging_epoch.epoch, diverging_epoch.end_offset),
                                         write_tags((), diverging_epoch.unknown_tagged_fields)
-                                        if diverging_epoch.unknown_tagged_fields
+                                        if diverging_epoch.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -1026,7 +1033,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_ii(current_leader.leader_id, current_leader.leader_epoch),
                                         write_tags((), current_leader.unknown_tagged_fields)
-                                        if current_leader.unknown_tagged_fields
+                                        if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -1037,11 +1044,11 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_qi(snapshot_id.end_offset, snapshot_id.epoch),
                                         write_tags((), snapshot_id.unknown_tagged_fields)
-                                        if snapshot_id.unknown_tagged_fields
+                                        if snapshot_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields, 2)
                         out += (
                             _write_i(item_2.preferred_read_replica),
                             _write_BBB(
@@ -1053,11 +1060,15 @@ class FetchResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section_2 = b"\0"
-                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                if (
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    or self.node_endpoints is None
+                    or self.node_endpoints
+                ):
                     known_2: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
@@ -1086,11 +1097,11 @@ class FetchResponse(Message, gc=False):
                                 else _write_i(item_4.port) + string_size(rack_size),
                                 rack_raw,
                                 write_tags((), item_4.unknown_tagged_fields)
-                                if item_4.unknown_tagged_fields
+                                if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known_2.append((0, b"".join(node_endpoints_payload)))
-                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 0)
                 out.append(section_2)
                 return
             if 12 <= version <= 15:
@@ -1110,6 +1121,8 @@ class FetchResponse(Message, gc=False):
                         topic_raw = item_5.topic.encode()
                         topic_size = len(topic_raw) + 1
                         out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
+                    if version >= 13 and len(item_5.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_5.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -1138,17 +1151,19 @@ class FetchResponse(Message, gc=False):
                             out += (
                                 _write_qq(item_7.producer_id, item_7.first_offset),
                                 write_tags((), item_7.unknown_tagged_fields)
-                                if item_7.unknown_tagged_fields
+                                if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_6.records is not None:
                             records_raw_2 = item_6.records
+                            if type(records_raw_2) is not bytes:
+                                records_raw_2 = bytes_of(records_raw_2)
                             records_size_2 = len(records_raw_2) + 1
                         else:
                             records_raw_2, records_size_2 = b"", 0
                         section_3 = b"\0"
                         if (
-                            item_6.unknown_tagged_fields
+                            item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or item_6.diverging_epoch != _DEFAULT_EpochEndOffset
                             or item_6.current_leader != _DEFAULT_LeaderIdAndEpoch
                             or item_6.snapshot_id != _DEFAULT_SnapshotId
@@ -1161,7 +1176,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_iq(diverging_epoch_2.epoch, diverging_epoch_2.end_offset),
                                         write_tags((), diverging_epoch_2.unknown_tagged_fields)
-                                        if diverging_epoch_2.unknown_tagged_fields
+                                        if diverging_epoch_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -1172,7 +1187,7 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
                                         write_tags((), current_leader_2.unknown_tagged_fields)
-                                        if current_leader_2.unknown_tagged_fields
+                                        if current_leader_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
@@ -1183,11 +1198,11 @@ class FetchResponse(Message, gc=False):
                                     b"".join((
                                         _write_qi(snapshot_id_2.end_offset, snapshot_id_2.epoch),
                                         write_tags((), snapshot_id_2.unknown_tagged_fields)
-                                        if snapshot_id_2.unknown_tagged_fields
+                                        if snapshot_id_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section_3 = write_tags(known_3, item_6.unknown_tagged_fields)
+                            section_3 = write_tags(known_3, item_6.unknown_tagged_fields, 2)
                         out += (
                             _write_i(item_6.preferred_read_replica),
                             _write_BBB(
@@ -1200,12 +1215,12 @@ class FetchResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -1250,23 +1265,25 @@ class FetchResponse(Message, gc=False):
                             _write_i(aborted_transactions_size_3),
                         )
                         for item_10 in aborted_transactions_3:
-                            if item_10.unknown_tagged_fields:
+                            if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                                 refuse()
                             out.append(_write_qq(item_10.producer_id, item_10.first_offset))
                         if item_9.records is not None:
                             records_raw_3 = item_9.records
+                            if type(records_raw_3) is not bytes:
+                                records_raw_3 = bytes_of(records_raw_3)
                             records_size_3 = len(records_raw_3)
                         else:
                             records_raw_3, records_size_3 = b"", -1
-                        if item_9.unknown_tagged_fields:
+                        if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_i(item_9.preferred_read_replica) if version >= 11 else b"",
                             _write_i(records_size_3), records_raw_3,
                         )
-                    if item_8.unknown_tagged_fields:
+                    if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

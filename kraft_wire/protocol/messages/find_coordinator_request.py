@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_string, read_compact_strings, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -155,7 +157,9 @@ class FindCoordinatorRequest(Message, gc=False):
                     refuse()
                 return b"".join((
                     _write_b(self.key_type), write_compact_strings(self.coordinator_keys),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 3:
                 if self.coordinator_keys is None or self.coordinator_keys:
@@ -165,7 +169,9 @@ class FindCoordinatorRequest(Message, gc=False):
                 return b"".join((
                     SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                     _write_b(self.key_type),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 2:
                 if version < 1 and (self.key_type != 0):
@@ -174,7 +180,7 @@ class FindCoordinatorRequest(Message, gc=False):
                     refuse()
                 key_raw_2 = self.key.encode()
                 key_size_2 = len(key_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_h(key_size_2), key_raw_2, _write_b(self.key_type) if version >= 1 else b"",

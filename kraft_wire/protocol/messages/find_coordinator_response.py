@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -272,11 +272,13 @@ class FindCoordinatorResponse(Message, gc=False):
                         if error_message_size < 128
                         else _write_ih(item.port, item.error_code) + string_size(error_message_size),
                         error_message_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -301,7 +303,9 @@ class FindCoordinatorResponse(Message, gc=False):
                     if host_size_2 < 128
                     else _write_i(self.node_id) + string_size(host_size_2),
                     host_raw_2, _write_i(self.port),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 0 <= version <= 2:
@@ -317,7 +321,7 @@ class FindCoordinatorResponse(Message, gc=False):
                     out += (_write_h(error_message_size_3), error_message_raw_3)
                 host_raw_3 = self.host.encode()
                 host_size_3 = len(host_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out += (_write_ih(self.node_id, host_size_3), host_raw_3, _write_i(self.port))
                 return

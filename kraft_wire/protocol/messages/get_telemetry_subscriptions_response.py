@@ -7,9 +7,11 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, UUIDS, array_readers, long_array, read_compact_strings, read_unknown_tags,
+    SHORT, UUIDS, array_readers, long_array, read_compact_strings, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import array_writers, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, array_writers, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -21,7 +23,7 @@ from kraft_wire.protocol.uuid import Uuid
 _read_ih16siB = struct.Struct(">ih16siB").unpack_from
 _read_iitB = struct.Struct(">ii?B").unpack_from
 _write_ih16si = struct.Struct(">ih16si").pack
-_write_iit = struct.Struct(">ii?").pack
+_write_iib = struct.Struct(">iib").pack
 _read_array_b = array_readers("b")
 _write_array_b = array_writers("b")
 
@@ -163,6 +165,8 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
+                if len(self.client_instance_id) != 16:
+                    refuse()
                 accepted_compression_types = self.accepted_compression_types
                 accepted_compression_types_size = len(accepted_compression_types) + 1
                 return b"".join((
@@ -174,9 +178,11 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                     )
                     if accepted_compression_types_size < SHORT
                     else write_long_array(accepted_compression_types, "b"),
-                    _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality),
+                    _write_iib(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality),
                     write_compact_strings(self.requested_metrics),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

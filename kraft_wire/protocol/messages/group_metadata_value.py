@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -481,8 +481,12 @@ class GroupMetadataValue(Message, gc=False):
                     client_host_raw = item.client_host.encode()
                     client_host_size = len(client_host_raw) + 1
                     subscription_raw = item.subscription
+                    if type(subscription_raw) is not bytes:
+                        subscription_raw = bytes_of(subscription_raw)
                     subscription_size = len(subscription_raw) + 1
                     assignment_raw = item.assignment
+                    if type(assignment_raw) is not bytes:
+                        assignment_raw = bytes_of(assignment_raw)
                     assignment_size = len(assignment_raw) + 1
                     out += (
                         SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
@@ -499,11 +503,13 @@ class GroupMetadataValue(Message, gc=False):
                         subscription_raw,
                         SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
                         assignment_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -540,10 +546,14 @@ class GroupMetadataValue(Message, gc=False):
                     client_host_raw_2 = item_2.client_host.encode()
                     client_host_size_2 = len(client_host_raw_2)
                     subscription_raw_2 = item_2.subscription
+                    if type(subscription_raw_2) is not bytes:
+                        subscription_raw_2 = bytes_of(subscription_raw_2)
                     subscription_size_2 = len(subscription_raw_2)
                     assignment_raw_2 = item_2.assignment
+                    if type(assignment_raw_2) is not bytes:
+                        assignment_raw_2 = bytes_of(assignment_raw_2)
                     assignment_size_2 = len(assignment_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2),
@@ -552,7 +562,7 @@ class GroupMetadataValue(Message, gc=False):
                         _write_iii(item_2.rebalance_timeout, item_2.session_timeout, subscription_size_2),
                         subscription_raw_2, _write_i(assignment_size_2), assignment_raw_2,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
             if 0 <= version <= 2:
@@ -584,10 +594,14 @@ class GroupMetadataValue(Message, gc=False):
                     client_host_raw_3 = item_3.client_host.encode()
                     client_host_size_3 = len(client_host_raw_3)
                     subscription_raw_3 = item_3.subscription
+                    if type(subscription_raw_3) is not bytes:
+                        subscription_raw_3 = bytes_of(subscription_raw_3)
                     subscription_size_3 = len(subscription_raw_3)
                     assignment_raw_3 = item_3.assignment
+                    if type(assignment_raw_3) is not bytes:
+                        assignment_raw_3 = bytes_of(assignment_raw_3)
                     assignment_size_3 = len(assignment_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(member_id_size_3), member_id_raw_3, _write_h(client_id_size_3),
@@ -596,7 +610,7 @@ class GroupMetadataValue(Message, gc=False):
                         _write_ii(item_3.session_timeout, subscription_size_3), subscription_raw_3,
                         _write_i(assignment_size_3), assignment_raw_3,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

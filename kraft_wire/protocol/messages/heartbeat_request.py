@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -232,7 +232,9 @@ class HeartbeatRequest(Message, gc=False):
                     if group_instance_id_size < 128
                     else string_size(group_instance_id_size),
                     group_instance_id_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 3:
                 group_id_raw_2 = self.group_id.encode()
@@ -244,7 +246,7 @@ class HeartbeatRequest(Message, gc=False):
                     group_instance_id_size_2 = len(group_instance_id_raw_2)
                 else:
                     group_instance_id_raw_2, group_instance_id_size_2 = b"", -1
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_h(group_id_size_2), group_id_raw_2,
@@ -258,7 +260,7 @@ class HeartbeatRequest(Message, gc=False):
                 group_id_size_3 = len(group_id_raw_3)
                 member_id_raw_3 = self.member_id.encode()
                 member_id_size_3 = len(member_id_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_h(group_id_size_3), group_id_raw_3,

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -200,11 +200,13 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                         if resource_name_size < 128
                         else _write_b(item.resource_type) + string_size(resource_name_size),
                         resource_name_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -220,13 +222,13 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                         error_message_raw_2, error_message_size_2 = b"", -1
                     resource_name_raw_2 = item_2.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_hh(item_2.error_code, error_message_size_2), error_message_raw_2,
                         _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

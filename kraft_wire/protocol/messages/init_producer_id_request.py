@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -20,7 +20,7 @@ _read_i = struct.Struct(">i").unpack_from
 _read_qh = struct.Struct(">qh").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
-_write_iqhtt = struct.Struct(">iqh??").pack
+_write_iqhbb = struct.Struct(">iqhbb").pack
 _write_qh = struct.Struct(">qh").pack
 _read_nullable_string_i = nullable_string_readers("i")
 _read_nullable_string_iqhttB = nullable_string_readers("iqh??B")
@@ -213,11 +213,13 @@ class InitProducerIdRequest(Message, gc=False):
                     if transactional_id_size < 128
                     else string_size(transactional_id_size),
                     transactional_id_raw,
-                    _write_iqhtt(
+                    _write_iqhbb(
                         self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc,
                         self.keep_prepared_txn,
                     ),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 2 <= version <= 5:
                 if version < 3 and (self.producer_id != -1):
@@ -239,7 +241,9 @@ class InitProducerIdRequest(Message, gc=False):
                     else string_size(transactional_id_size_2),
                     transactional_id_raw_2, _write_i(self.transaction_timeout_ms),
                     _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 1:
                 if self.producer_id != -1:
@@ -255,7 +259,7 @@ class InitProducerIdRequest(Message, gc=False):
                     transactional_id_size_3 = len(transactional_id_raw_3)
                 else:
                     transactional_id_raw_3, transactional_id_size_3 = b"", -1
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_h(transactional_id_size_3), transactional_id_raw_3,

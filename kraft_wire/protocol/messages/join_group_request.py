@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -380,11 +380,15 @@ class JoinGroupRequest(Message, gc=False):
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     metadata_raw = item.metadata
+                    if type(metadata_raw) is not bytes:
+                        metadata_raw = bytes_of(metadata_raw)
                     metadata_size = len(metadata_raw) + 1
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 if self.reason is not None:
                     reason_raw = self.reason.encode()
@@ -393,7 +397,9 @@ class JoinGroupRequest(Message, gc=False):
                     reason_raw, reason_size = b"", 0
                 out += (
                     SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 6 <= version <= 7:
@@ -433,18 +439,20 @@ class JoinGroupRequest(Message, gc=False):
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     metadata_raw_2 = item_2.metadata
+                    if type(metadata_raw_2) is not bytes:
+                        metadata_raw_2 = bytes_of(metadata_raw_2)
                     metadata_size_2 = len(metadata_raw_2) + 1
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2),
                         metadata_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -476,11 +484,13 @@ class JoinGroupRequest(Message, gc=False):
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3)
                     metadata_raw_3 = item_3.metadata
+                    if type(metadata_raw_3) is not bytes:
+                        metadata_raw_3 = bytes_of(metadata_raw_3)
                     metadata_size_3 = len(metadata_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(name_size_3), name_raw_3, _write_i(metadata_size_3), metadata_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -24,8 +24,8 @@ _read_hih = struct.Struct(">hih").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihi = struct.Struct(">ihi").unpack_from
 _read_ihiB = struct.Struct(">ihiB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_tB = struct.Struct(">?B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
 _write_hih = struct.Struct(">hih").pack
 _write_i = struct.Struct(">i").pack
@@ -420,9 +420,9 @@ class JoinGroupResponse(Message, gc=False):
                     else string_size(protocol_name_size),
                     protocol_name_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size),
                     leader_raw,
-                    _write_tB(self.skip_assignment, member_id_size)
+                    _write_bB(self.skip_assignment, member_id_size)
                     if member_id_size < 128
-                    else _write_t(self.skip_assignment) + string_size(member_id_size),
+                    else _write_b(self.skip_assignment) + string_size(member_id_size),
                     member_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size),
                 )
                 for item in members:
@@ -434,6 +434,8 @@ class JoinGroupResponse(Message, gc=False):
                     else:
                         group_instance_id_raw, group_instance_id_size = b"", 0
                     metadata_raw = item.metadata
+                    if type(metadata_raw) is not bytes:
+                        metadata_raw = bytes_of(metadata_raw)
                     metadata_size = len(metadata_raw) + 1
                     out += (
                         SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
@@ -443,11 +445,13 @@ class JoinGroupResponse(Message, gc=False):
                         else string_size(group_instance_id_size),
                         group_instance_id_raw,
                         SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -499,6 +503,8 @@ class JoinGroupResponse(Message, gc=False):
                     else:
                         group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                     metadata_raw_2 = item_2.metadata
+                    if type(metadata_raw_2) is not bytes:
+                        metadata_raw_2 = bytes_of(metadata_raw_2)
                     metadata_size_2 = len(metadata_raw_2) + 1
                     out += (
                         SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4),
@@ -510,12 +516,12 @@ class JoinGroupResponse(Message, gc=False):
                         SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2),
                         metadata_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -550,11 +556,13 @@ class JoinGroupResponse(Message, gc=False):
                             group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
                         out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
                     metadata_raw_3 = item_3.metadata
+                    if type(metadata_raw_3) is not bytes:
+                        metadata_raw_3 = bytes_of(metadata_raw_3)
                     metadata_size_3 = len(metadata_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_i(metadata_size_3), metadata_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import UUIDS, long_count, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -205,9 +205,13 @@ class LeaderChangeMessage(Message, gc=False):
                     else _write_hi(self.version, self.leader_id) + uvarint(voters_size)
                 )
                 for item in voters:
+                    if len(item.voter_directory_id) != 16:
+                        refuse()
                     out += (
                         _write_i16s(item.voter_id, item.voter_directory_id),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 granting_voters = self.granting_voters
                 granting_voters_size = len(granting_voters) + 1
@@ -217,15 +221,17 @@ class LeaderChangeMessage(Message, gc=False):
                     else uvarint(granting_voters_size)
                 )
                 for item_2 in granting_voters:
+                    if len(item_2.voter_directory_id) != 16:
+                        refuse()
                     out += (
                         _write_i16s(item_2.voter_id, item_2.voter_directory_id),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -243,7 +249,7 @@ class LeaderChangeMessage(Message, gc=False):
                     out += (
                         _write_i(item_3.voter_id),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 granting_voters_2 = self.granting_voters
@@ -259,12 +265,12 @@ class LeaderChangeMessage(Message, gc=False):
                     out += (
                         _write_i(item_4.voter_id),
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

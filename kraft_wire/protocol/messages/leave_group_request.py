@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -273,11 +273,13 @@ class LeaveGroupRequest(Message, gc=False):
                         else string_size(group_instance_id_size),
                         group_instance_id_raw,
                         SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -309,12 +311,12 @@ class LeaveGroupRequest(Message, gc=False):
                         else string_size(group_instance_id_size_2),
                         group_instance_id_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -342,13 +344,13 @@ class LeaveGroupRequest(Message, gc=False):
                             group_instance_id_size_3 = len(group_instance_id_raw_3)
                         else:
                             group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
-                        if item_3.unknown_tagged_fields:
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_h(member_id_size_4), member_id_raw_4, _write_h(group_instance_id_size_3),
                             group_instance_id_raw_3,
                         )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

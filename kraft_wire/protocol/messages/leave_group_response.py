@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -202,11 +202,13 @@ class LeaveGroupResponse(Message, gc=False):
                         if group_instance_id_size < 128
                         else string_size(group_instance_id_size),
                         group_instance_id_raw, _write_h(item.error_code),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -222,19 +224,19 @@ class LeaveGroupResponse(Message, gc=False):
                         group_instance_id_size_2 = len(group_instance_id_raw_2)
                     else:
                         group_instance_id_raw_2, group_instance_id_size_2 = b"", -1
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2),
                         group_instance_id_raw_2, _write_h(item_2.error_code),
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
             if 0 <= version <= 2:
                 if self.members is None or self.members:
                     refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_h(self.error_code))
                 return

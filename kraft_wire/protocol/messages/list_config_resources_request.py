@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -109,12 +109,16 @@ class ListConfigResourcesRequest(Message, gc=False):
                     _write_array_b[resource_types_size](resource_types_size, *resource_types)
                     if resource_types_size < SHORT
                     else write_long_array(resource_types, "b"),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 0:
                 if self.resource_types is None or self.resource_types:
                     refuse()
-                return write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0"
+                return write_tags(
+                    (), self.unknown_tagged_fields,
+                ) if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS else b"\0"
         except ENCODE_FAULTS:
             pass
         out = []

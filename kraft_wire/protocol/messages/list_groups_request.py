@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -139,7 +139,9 @@ class ListGroupsRequest(Message, gc=False):
             if version == 5:
                 return b"".join((
                     write_compact_strings(self.states_filter), write_compact_strings(self.types_filter),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 3 <= version <= 4:
                 out = []
@@ -151,7 +153,7 @@ class ListGroupsRequest(Message, gc=False):
                     out.append(write_compact_strings(self.states_filter))
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return b"".join(out)
@@ -160,7 +162,7 @@ class ListGroupsRequest(Message, gc=False):
                     refuse()
                 if self.types_filter is None or self.types_filter:
                     refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b""
         except ENCODE_FAULTS:

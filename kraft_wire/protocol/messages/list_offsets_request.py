@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -295,17 +295,19 @@ class ListOffsetsRequest(Message, gc=False):
                         out += (
                             _write_iiq(item_2.partition_index, item_2.current_leader_epoch, item_2.timestamp),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
                     _write_i(self.timeout_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 6 <= version <= 9:
@@ -329,17 +331,17 @@ class ListOffsetsRequest(Message, gc=False):
                         out += (
                             _write_iiq(item_4.partition_index, item_4.current_leader_epoch, item_4.timestamp),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -359,16 +361,16 @@ class ListOffsetsRequest(Message, gc=False):
                     partitions_size_3 = len(partitions_3)
                     out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_3))
                     for item_6 in partitions_3:
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_i(item_6.partition_index),
                             _write_i(item_6.current_leader_epoch) if version >= 4 else b"",
                             _write_q(item_6.timestamp),
                         )
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -156,11 +158,13 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                         _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
                         if partition_indexes_size < SHORT
                         else write_long_array(partition_indexes, "i"),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

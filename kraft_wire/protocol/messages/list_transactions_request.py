@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_write import (
-    array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -229,7 +229,9 @@ class ListTransactionsRequest(Message, gc=False):
                     if transactional_id_pattern_size < 128
                     else _write_q(self.duration_filter) + string_size(transactional_id_pattern_size),
                     transactional_id_pattern_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 1:
                 if version < 1 and (self.duration_filter != -1):
@@ -246,7 +248,9 @@ class ListTransactionsRequest(Message, gc=False):
                     if producer_id_filters_size_2 < SHORT
                     else write_long_array(producer_id_filters_2, "q"),
                     _write_q(self.duration_filter) if version >= 1 else b"",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

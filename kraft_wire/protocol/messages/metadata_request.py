@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -28,9 +28,9 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_t = struct.Struct(">?").pack
-_write_tt = struct.Struct(">??").pack
-_write_ttt = struct.Struct(">???").pack
+_write_b = struct.Struct(">b").pack
+_write_bb = struct.Struct(">bb").pack
+_write_bbb = struct.Struct(">bbb").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _read_nullable_string_B = nullable_string_readers("B")
@@ -244,6 +244,8 @@ class MetadataRequest(Message, gc=False):
                     topics, topics_size = [], 0
                 out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     if item.name is not None:
                         name_raw = item.name.encode()
                         name_size = len(name_raw) + 1
@@ -254,11 +256,15 @@ class MetadataRequest(Message, gc=False):
                         if name_size < 128
                         else _write_16s(item.topic_id) + string_size(name_size),
                         name_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
-                    _write_tt(self.allow_auto_topic_creation, self.include_topic_authorized_operations),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_bb(self.allow_auto_topic_creation, self.include_topic_authorized_operations),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 9 <= version <= 10:
@@ -269,6 +275,8 @@ class MetadataRequest(Message, gc=False):
                     topics_2, topics_size_2 = [], 0
                 out.append(SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
                 for item_2 in topics_2:
+                    if version >= 10 and len(item_2.topic_id) != 16:
+                        refuse()
                     if item_2.name is not None:
                         name_raw_2 = item_2.name.encode()
                         name_size_2 = len(name_raw_2) + 1
@@ -280,15 +288,17 @@ class MetadataRequest(Message, gc=False):
                         _write_16s(item_2.topic_id) if version >= 10 else b"",
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
-                    _write_ttt(
+                    _write_bbb(
                         self.allow_auto_topic_creation, self.include_cluster_authorized_operations,
                         self.include_topic_authorized_operations,
                     ),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 0 <= version <= 8:
@@ -311,14 +321,14 @@ class MetadataRequest(Message, gc=False):
                         refuse()
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(name_size_3), name_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out += (
-                    _write_t(self.allow_auto_topic_creation) if version >= 4 else b"",
-                    _write_tt(
+                    _write_b(self.allow_auto_topic_creation) if version >= 4 else b"",
+                    _write_bb(
                         self.include_cluster_authorized_operations, self.include_topic_authorized_operations,
                     )
                     if version >= 8

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -34,10 +34,10 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_16st = struct.Struct(">16s?").pack
-_write_16stB = struct.Struct(">16s?B").pack
-_write_t = struct.Struct(">?").pack
-_write_tB = struct.Struct(">?B").pack
+_write_16sb = struct.Struct(">16sb").pack
+_write_16sbB = struct.Struct(">16sbB").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -641,7 +641,9 @@ class MetadataResponse(Message, gc=False):
                         if rack_size < 128
                         else _write_i(item.port) + string_size(rack_size),
                         rack_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
@@ -663,6 +665,8 @@ class MetadataResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                     else:
                         name_raw, name_size = b"", 0
+                    if len(item_2.topic_id) != 16:
+                        refuse()
                     partitions = item_2.partitions
                     partitions_size = len(partitions) + 1
                     out += (
@@ -670,9 +674,9 @@ class MetadataResponse(Message, gc=False):
                         if name_size < 128
                         else _write_h(item_2.error_code) + string_size(name_size),
                         name_raw,
-                        _write_16stB(item_2.topic_id, item_2.is_internal, partitions_size)
+                        _write_16sbB(item_2.topic_id, item_2.is_internal, partitions_size)
                         if partitions_size < 128
-                        else _write_16st(item_2.topic_id, item_2.is_internal) + uvarint(partitions_size),
+                        else _write_16sb(item_2.topic_id, item_2.is_internal) + uvarint(partitions_size),
                     )
                     for item_3 in partitions:
                         replica_nodes = item_3.replica_nodes
@@ -696,18 +700,20 @@ class MetadataResponse(Message, gc=False):
                             if offline_replicas_size < SHORT
                             else write_long_array(offline_replicas, "i"),
                             write_tags((), item_3.unknown_tagged_fields)
-                            if item_3.unknown_tagged_fields
+                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item_2.topic_authorized_operations),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
                     _write_h(self.error_code),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 9 <= version <= 12:
@@ -738,7 +744,7 @@ class MetadataResponse(Message, gc=False):
                         else _write_i(item_4.port) + string_size(rack_size_2),
                         rack_raw_2,
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.cluster_id is not None:
@@ -763,6 +769,8 @@ class MetadataResponse(Message, gc=False):
                         refuse()
                     else:
                         name_raw_2, name_size_2 = b"", 0
+                    if version >= 10 and len(item_5.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_5.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -770,9 +778,9 @@ class MetadataResponse(Message, gc=False):
                         if name_size_2 < 128
                         else _write_h(item_5.error_code) + string_size(name_size_2),
                         name_raw_2, _write_16s(item_5.topic_id) if version >= 10 else b"",
-                        _write_tB(item_5.is_internal, partitions_size_2)
+                        _write_bB(item_5.is_internal, partitions_size_2)
                         if partitions_size_2 < 128
-                        else _write_t(item_5.is_internal) + uvarint(partitions_size_2),
+                        else _write_b(item_5.is_internal) + uvarint(partitions_size_2),
                     )
                     for item_6 in partitions_2:
                         replica_nodes_2 = item_6.replica_nodes
@@ -798,18 +806,20 @@ class MetadataResponse(Message, gc=False):
                             if offline_replicas_size_2 < SHORT
                             else write_long_array(offline_replicas_2, "i"),
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item_5.topic_authorized_operations),
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
                     _write_i(self.cluster_authorized_operations) if version <= 10 else b"",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 0 <= version <= 8:
@@ -829,7 +839,7 @@ class MetadataResponse(Message, gc=False):
                         else:
                             rack_raw_3, rack_size_3 = b"", -1
                         out += (_write_h(rack_size_3), rack_raw_3)
-                    if item_7.unknown_tagged_fields:
+                    if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                 if version >= 2:
                     if self.cluster_id is not None:
@@ -852,7 +862,7 @@ class MetadataResponse(Message, gc=False):
                     partitions_size_3 = len(partitions_3)
                     out += (
                         _write_hh(item_8.error_code, name_size_3), name_raw_3,
-                        _write_t(item_8.is_internal) if version >= 1 else b"", _write_i(partitions_size_3),
+                        _write_b(item_8.is_internal) if version >= 1 else b"", _write_i(partitions_size_3),
                     )
                     for item_9 in partitions_3:
                         out += (
@@ -862,12 +872,12 @@ class MetadataResponse(Message, gc=False):
                         )
                         if version >= 5:
                             out.append(write_numbers(item_9.offline_replicas, "i"))
-                        if item_9.unknown_tagged_fields:
+                        if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
-                    if item_8.unknown_tagged_fields:
+                    if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out.append(_write_i(item_8.topic_authorized_operations) if version >= 8 else b"")
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_i(self.cluster_authorized_operations) if version >= 8 else b"")
                 return

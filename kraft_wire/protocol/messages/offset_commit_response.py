@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -261,6 +261,8 @@ class OffsetCommitResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(topics_size)
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -272,17 +274,17 @@ class OffsetCommitResponse(Message, gc=False):
                         out += (
                             _write_ih(item_2.partition_index, item_2.error_code),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -307,17 +309,17 @@ class OffsetCommitResponse(Message, gc=False):
                         out += (
                             _write_ih(item_4.partition_index, item_4.error_code),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -332,12 +334,12 @@ class OffsetCommitResponse(Message, gc=False):
                     partitions_size_3 = len(partitions_3)
                     out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_3))
                     for item_6 in partitions_3:
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out.append(_write_ih(item_6.partition_index, item_6.error_code))
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

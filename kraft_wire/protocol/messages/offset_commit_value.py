@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     UUIDS, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -200,11 +200,13 @@ class OffsetCommitValue(Message, gc=False):
                 metadata_raw = self.metadata.encode()
                 metadata_size = len(metadata_raw) + 1
                 section = b"\0"
-                if self.unknown_tagged_fields or self.topic_id != Uuid.ZERO:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.topic_id != Uuid.ZERO:
                     known: list[tuple[int, bytes]] = []
                     if self.topic_id != Uuid.ZERO:
+                        if len(self.topic_id) != 16:
+                            refuse()
                         known.append((0, _write_16s(self.topic_id)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 return b"".join((
                     _write_qiB(self.offset, self.leader_epoch, metadata_size)
                     if metadata_size < 128
@@ -214,7 +216,7 @@ class OffsetCommitValue(Message, gc=False):
             if version == 3:
                 metadata_raw_2 = self.metadata.encode()
                 metadata_size_2 = len(metadata_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_qih(self.offset, self.leader_epoch, metadata_size_2), metadata_raw_2,
@@ -223,7 +225,7 @@ class OffsetCommitValue(Message, gc=False):
             if 0 <= version <= 2:
                 metadata_raw_3 = self.metadata.encode()
                 metadata_size_3 = len(metadata_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_qh(self.offset, metadata_size_3), metadata_raw_3, _write_q(self.commit_timestamp),

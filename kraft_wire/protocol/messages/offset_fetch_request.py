@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -28,7 +28,7 @@ _read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_t = struct.Struct(">?").pack
+_write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -452,6 +452,8 @@ class OffsetFetchRequest(Message, gc=False):
                         else _write_i(item.member_epoch) + uvarint(topics_size),
                     )
                     for item_2 in topics:
+                        if len(item_2.topic_id) != 16:
+                            refuse()
                         partition_indexes = item_2.partition_indexes
                         partition_indexes_size = len(partition_indexes) + 1
                         out += (
@@ -460,17 +462,19 @@ class OffsetFetchRequest(Message, gc=False):
                             if partition_indexes_size < SHORT
                             else write_long_array(partition_indexes, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out += (
-                    _write_t(self.require_stable),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.require_stable),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 6 <= version <= 9:
@@ -508,7 +512,7 @@ class OffsetFetchRequest(Message, gc=False):
                             if partition_indexes_size_2 < SHORT
                             else write_long_array(partition_indexes_2, "i"),
                             write_tags((), item_3.unknown_tagged_fields)
-                            if item_3.unknown_tagged_fields
+                            if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                 if version >= 8:
@@ -554,17 +558,19 @@ class OffsetFetchRequest(Message, gc=False):
                                 if partition_indexes_size_3 < SHORT
                                 else write_long_array(partition_indexes_3, "i"),
                                 write_tags((), item_5.unknown_tagged_fields)
-                                if item_5.unknown_tagged_fields
+                                if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                 out += (
-                    _write_t(self.require_stable) if version >= 7 else b"",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.require_stable) if version >= 7 else b"",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if 1 <= version <= 5:
@@ -585,10 +591,10 @@ class OffsetFetchRequest(Message, gc=False):
                 for item_6 in topics_4:
                     name_raw_3 = item_6.name.encode()
                     name_size_3 = len(name_raw_3)
-                    if item_6.unknown_tagged_fields:
+                    if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(name_size_3), name_raw_3, write_numbers(item_6.partition_indexes, "i"))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -521,6 +521,8 @@ class OffsetFetchResponse(Message, gc=False):
                         group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
                     )
                     for item_2 in topics:
+                        if len(item_2.topic_id) != 16:
+                            refuse()
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
                         out.append(
@@ -546,21 +548,23 @@ class OffsetFetchResponse(Message, gc=False):
                                 ) + string_size(metadata_size),
                                 metadata_raw, _write_h(item_3.error_code),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out += (
                         _write_h(item.error_code),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -603,12 +607,12 @@ class OffsetFetchResponse(Message, gc=False):
                                 ) + string_size(metadata_size_2),
                                 metadata_raw_2, _write_h(item_5.error_code),
                                 write_tags((), item_5.unknown_tagged_fields)
-                                if item_5.unknown_tagged_fields
+                                if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(_write_h(self.error_code))
@@ -656,23 +660,23 @@ class OffsetFetchResponse(Message, gc=False):
                                     ) + string_size(metadata_size_3),
                                     metadata_raw_3, _write_h(item_8.error_code),
                                     write_tags((), item_8.unknown_tagged_fields)
-                                    if item_8.unknown_tagged_fields
+                                    if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0",
                                 )
                             out.append(
                                 write_tags((), item_7.unknown_tagged_fields)
-                                if item_7.unknown_tagged_fields
+                                if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         out += (
                             _write_h(item_6.error_code),
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -694,16 +698,16 @@ class OffsetFetchResponse(Message, gc=False):
                             metadata_size_4 = len(metadata_raw_4)
                         else:
                             metadata_raw_4, metadata_size_4 = b"", -1
-                        if item_10.unknown_tagged_fields:
+                        if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_iq(item_10.partition_index, item_10.committed_offset),
                             _write_i(item_10.committed_leader_epoch) if version >= 5 else b"",
                             _write_h(metadata_size_4), metadata_raw_4, _write_h(item_10.error_code),
                         )
-                    if item_9.unknown_tagged_fields:
+                    if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_h(self.error_code) if version >= 2 else b"")
                 return

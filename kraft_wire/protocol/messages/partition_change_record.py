@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, read_compact_uuids, read_unknown_tags, refuse, skip_long_size,
 )
-from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, array_writers, write_compact_uuids, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -443,9 +445,11 @@ class PartitionChangeRecord(Message, gc=False):
                     refuse()
                 if version < 2 and (self.last_known_elr is not None):
                     refuse()
+                if len(self.topic_id) != 16:
+                    refuse()
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.isr is not None
                     or self.leader != -2
                     or self.replicas is not None
@@ -519,7 +523,7 @@ class PartitionChangeRecord(Message, gc=False):
                         ))
                     if version >= 1 and (self.directories is not None):
                         known.append((8, write_compact_uuids(self.directories)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 8)
                 return b"".join((_write_i16s(self.partition_id, self.topic_id), section))
         except ENCODE_FAULTS:
             pass

@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, read_compact_uuids, read_unknown_tags, refuse, skip_long_size,
 )
-from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, array_writers, write_compact_uuids, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -463,6 +465,8 @@ class PartitionRecord(Message, gc=False):
                     refuse()
                 if version < 2 and (self.last_known_elr is not None):
                     refuse()
+                if len(self.topic_id) != 16:
+                    refuse()
                 replicas = self.replicas
                 replicas_size = len(replicas) + 1
                 isr = self.isr
@@ -473,7 +477,7 @@ class PartitionRecord(Message, gc=False):
                 adding_replicas_size = len(adding_replicas) + 1
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.leader_recovery_state != 0
                     or version >= 2 and (self.eligible_leader_replicas is not None)
                     or version >= 2 and (self.last_known_elr is not None)
@@ -501,7 +505,7 @@ class PartitionRecord(Message, gc=False):
                             if last_known_elr_size < SHORT
                             else write_long_array(last_known_elr, "i"),
                         ))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 2)
                 return b"".join((
                     _write_i16s(self.partition_id, self.topic_id),
                     _write_array_i[replicas_size](replicas_size, *replicas)
@@ -526,6 +530,8 @@ class PartitionRecord(Message, gc=False):
                     refuse()
                 if self.last_known_elr is not None:
                     refuse()
+                if len(self.topic_id) != 16:
+                    refuse()
                 replicas_2 = self.replicas
                 replicas_size_2 = len(replicas_2) + 1
                 isr_2 = self.isr
@@ -535,11 +541,11 @@ class PartitionRecord(Message, gc=False):
                 adding_replicas_2 = self.adding_replicas
                 adding_replicas_size_2 = len(adding_replicas_2) + 1
                 section_2 = b"\0"
-                if self.unknown_tagged_fields or self.leader_recovery_state != 0:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.leader_recovery_state != 0:
                     known_2: list[tuple[int, bytes]] = []
                     if self.leader_recovery_state != 0:
                         known_2.append((0, _write_b(self.leader_recovery_state)))
-                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 2)
                 return b"".join((
                     _write_i16s(self.partition_id, self.topic_id),
                     _write_array_i[replicas_size_2](replicas_size_2, *replicas_2)

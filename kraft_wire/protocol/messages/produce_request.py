@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags,
     refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -334,6 +334,8 @@ class ProduceRequest(Message, gc=False):
                     else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size),
                 )
                 for item in topic_data:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partition_data = item.partition_data
                     partition_data_size = len(partition_data) + 1
                     out.append(
@@ -344,6 +346,8 @@ class ProduceRequest(Message, gc=False):
                     for item_2 in partition_data:
                         if item_2.records is not None:
                             records_raw = item_2.records
+                            if type(records_raw) is not bytes:
+                                records_raw = bytes_of(records_raw)
                             records_size = len(records_raw) + 1
                         else:
                             records_raw, records_size = b"", 0
@@ -356,17 +360,17 @@ class ProduceRequest(Message, gc=False):
                             else uvarint(records_size),
                             records_raw,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -401,6 +405,8 @@ class ProduceRequest(Message, gc=False):
                     for item_4 in partition_data_2:
                         if item_4.records is not None:
                             records_raw_2 = item_4.records
+                            if type(records_raw_2) is not bytes:
+                                records_raw_2 = bytes_of(records_raw_2)
                             records_size_2 = len(records_raw_2) + 1
                         else:
                             records_raw_2, records_size_2 = b"", 0
@@ -414,17 +420,17 @@ class ProduceRequest(Message, gc=False):
                             else uvarint(records_size_2),
                             records_raw_2,
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -449,15 +455,17 @@ class ProduceRequest(Message, gc=False):
                     for item_6 in partition_data_3:
                         if item_6.records is not None:
                             records_raw_3 = item_6.records
+                            if type(records_raw_3) is not bytes:
+                                records_raw_3 = bytes_of(records_raw_3)
                             records_size_3 = len(records_raw_3)
                         else:
                             records_raw_3, records_size_3 = b"", -1
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (_write_ii(item_6.index, records_size_3), records_raw_3)
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

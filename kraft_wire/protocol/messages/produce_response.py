@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
     skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -583,6 +583,8 @@ class ProduceResponse(Message, gc=False):
                 responses_size = len(responses) + 1
                 out.append(SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
                 for item in responses:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partition_responses = item.partition_responses
                     partition_responses_size = len(partition_responses) + 1
                     out.append(
@@ -616,7 +618,7 @@ class ProduceResponse(Message, gc=False):
                                 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size),
                                 batch_index_error_message_raw,
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_2.error_message is not None:
@@ -625,7 +627,10 @@ class ProduceResponse(Message, gc=False):
                         else:
                             error_message_raw, error_message_size = b"", 0
                         section = b"\0"
-                        if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                        if (
+                            item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                            or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch
+                        ):
                             known: list[tuple[int, bytes]] = []
                             if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader = item_2.current_leader
@@ -634,11 +639,11 @@ class ProduceResponse(Message, gc=False):
                                     b"".join((
                                         _write_ii(current_leader.leader_id, current_leader.leader_epoch),
                                         write_tags((), current_leader.unknown_tagged_fields)
-                                        if current_leader.unknown_tagged_fields
+                                        if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section = write_tags(known, item_2.unknown_tagged_fields)
+                            section = write_tags(known, item_2.unknown_tagged_fields, 0)
                         out += (
                             SIZES[error_message_size]
                             if error_message_size < 128
@@ -647,11 +652,15 @@ class ProduceResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section_2 = b"\0"
-                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                if (
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    or self.node_endpoints is None
+                    or self.node_endpoints
+                ):
                     known_2: list[tuple[int, bytes]] = []
                     if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
@@ -680,11 +689,11 @@ class ProduceResponse(Message, gc=False):
                                 else _write_i(item_4.port) + string_size(rack_size),
                                 rack_raw,
                                 write_tags((), item_4.unknown_tagged_fields)
-                                if item_4.unknown_tagged_fields
+                                if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known_2.append((0, b"".join(node_endpoints_payload)))
-                    section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                    section_2 = write_tags(known_2, self.unknown_tagged_fields, 0)
                 out += (_write_i(self.throttle_time_ms), section_2)
                 return
             if 9 <= version <= 12:
@@ -732,7 +741,7 @@ class ProduceResponse(Message, gc=False):
                                 else _write_i(item_7.batch_index) + string_size(batch_index_error_message_size_2),
                                 batch_index_error_message_raw_2,
                                 write_tags((), item_7.unknown_tagged_fields)
-                                if item_7.unknown_tagged_fields
+                                if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         if item_6.error_message is not None:
@@ -742,7 +751,7 @@ class ProduceResponse(Message, gc=False):
                             error_message_raw_2, error_message_size_2 = b"", 0
                         section_3 = b"\0"
                         if (
-                            item_6.unknown_tagged_fields
+                            item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             or version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch)
                         ):
                             known_3: list[tuple[int, bytes]] = []
@@ -753,11 +762,11 @@ class ProduceResponse(Message, gc=False):
                                     b"".join((
                                         _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
                                         write_tags((), current_leader_2.unknown_tagged_fields)
-                                        if current_leader_2.unknown_tagged_fields
+                                        if current_leader_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )),
                                 ))
-                            section_3 = write_tags(known_3, item_6.unknown_tagged_fields)
+                            section_3 = write_tags(known_3, item_6.unknown_tagged_fields, 0)
                         out += (
                             SIZES[error_message_size_2]
                             if error_message_size_2 < 128
@@ -766,12 +775,12 @@ class ProduceResponse(Message, gc=False):
                         )
                     out.append(
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 section_4 = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or version >= 10 and (self.node_endpoints is None or self.node_endpoints)
                 ):
                     known_4: list[tuple[int, bytes]] = []
@@ -802,11 +811,11 @@ class ProduceResponse(Message, gc=False):
                                 else _write_i(item_8.port) + string_size(rack_size_2),
                                 rack_raw_2,
                                 write_tags((), item_8.unknown_tagged_fields)
-                                if item_8.unknown_tagged_fields
+                                if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known_4.append((0, b"".join(node_endpoints_payload_2)))
-                    section_4 = write_tags(known_4, self.unknown_tagged_fields)
+                    section_4 = write_tags(known_4, self.unknown_tagged_fields, 0)
                 out += (_write_i(self.throttle_time_ms), section_4)
                 return
             if 3 <= version <= 8:
@@ -841,7 +850,7 @@ class ProduceResponse(Message, gc=False):
                                     batch_index_error_message_size_3 = len(batch_index_error_message_raw_3)
                                 else:
                                     batch_index_error_message_raw_3, batch_index_error_message_size_3 = b"", -1
-                                if item_11.unknown_tagged_fields:
+                                if item_11.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                                     refuse()
                                 out += (
                                     _write_ih(item_11.batch_index, batch_index_error_message_size_3),
@@ -853,11 +862,11 @@ class ProduceResponse(Message, gc=False):
                             else:
                                 error_message_raw_3, error_message_size_3 = b"", -1
                             out += (_write_h(error_message_size_3), error_message_raw_3)
-                        if item_10.unknown_tagged_fields:
+                        if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
-                    if item_9.unknown_tagged_fields:
+                    if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_i(self.throttle_time_ms))
                 return

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import UUIDS, long_size, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -18,7 +18,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sitbB = struct.Struct(">16si?bB").unpack_from
-_write_16sitb = struct.Struct(">16si?b").pack
+_write_16sibb = struct.Struct(">16sibb").pack
 
 
 class PushTelemetryRequest(Message, gc=False):
@@ -129,15 +129,21 @@ class PushTelemetryRequest(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
+                if len(self.client_instance_id) != 16:
+                    refuse()
                 metrics_raw = self.metrics
+                if type(metrics_raw) is not bytes:
+                    metrics_raw = bytes_of(metrics_raw)
                 metrics_size = len(metrics_raw) + 1
                 return b"".join((
-                    _write_16sitb(
+                    _write_16sibb(
                         self.client_instance_id, self.subscription_id, self.terminating,
                         self.compression_type,
                     ),
                     SIZES[metrics_size] if metrics_size < 128 else uvarint(metrics_size), metrics_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -166,9 +166,13 @@ class QuorumStateData(Message, gc=False):
                     refuse()
                 if self.current_voters is None or self.current_voters:
                     refuse()
+                if len(self.voted_directory_id) != 16:
+                    refuse()
                 out += (
                     _write_iii16s(self.leader_id, self.leader_epoch, self.voted_id, self.voted_directory_id),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 0:
@@ -196,11 +200,13 @@ class QuorumStateData(Message, gc=False):
                 for item in current_voters:
                     out += (
                         _write_i(item.voter_id),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

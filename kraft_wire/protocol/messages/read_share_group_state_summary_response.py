@@ -7,9 +7,9 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -240,6 +240,8 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 results_size = len(results) + 1
                 out.append(SIZES[results_size] if results_size < 128 else uvarint(results_size))
                 for item in results:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -265,17 +267,17 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                                 item_2.delivery_complete_count,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -284,6 +286,8 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 results_size_2 = len(results_2) + 1
                 out.append(SIZES[results_size_2] if results_size_2 < 128 else uvarint(results_size_2))
                 for item_3 in results_2:
+                    if len(item_3.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out.append(
@@ -306,17 +310,17 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                             error_message_raw_2,
                             _write_iiq(item_4.state_epoch, item_4.leader_epoch, item_4.start_offset),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

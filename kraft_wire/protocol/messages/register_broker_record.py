@@ -10,7 +10,9 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_compact_uuids, read_unknown_tags, refuse,
     skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_uuids, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -22,14 +24,14 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_i16sqB = struct.Struct(">i16sqB").unpack_from
 _read_it16sqB = struct.Struct(">i?16sqB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_tt = struct.Struct(">??").pack
 _write_Hh = struct.Struct(">Hh").pack
+_write_b = struct.Struct(">b").pack
+_write_bb = struct.Struct(">bb").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i16sq = struct.Struct(">i16sq").pack
 _write_i16sqB = struct.Struct(">i16sqB").pack
-_write_it16sq = struct.Struct(">i?16sq").pack
-_write_it16sqB = struct.Struct(">i?16sqB").pack
+_write_ib16sq = struct.Struct(">ib16sq").pack
+_write_ib16sqB = struct.Struct(">ib16sqB").pack
 _read_nullable_string_t = nullable_string_readers("?")
 _read_nullable_string_ttB = nullable_string_readers("??B")
 _read_string_B = string_readers("B")
@@ -355,15 +357,17 @@ class RegisterBrokerRecord(Message, gc=False):
                     refuse()
                 if version < 4 and (self.cordoned_log_dirs is not None):
                     refuse()
+                if len(self.incarnation_id) != 16:
+                    refuse()
                 end_points = self.end_points
                 end_points_size = len(end_points) + 1
                 out.append(
-                    _write_it16sqB(
+                    _write_ib16sqB(
                         self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch,
                         end_points_size,
                     )
                     if end_points_size < 128
-                    else _write_it16sq(
+                    else _write_ib16sq(
                         self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch,
                     ) + uvarint(end_points_size)
                 )
@@ -376,7 +380,9 @@ class RegisterBrokerRecord(Message, gc=False):
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_Hh(item.port, item.security_protocol),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 features = self.features
                 features_size = len(features) + 1
@@ -388,7 +394,7 @@ class RegisterBrokerRecord(Message, gc=False):
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         _write_hh(item_2.min_supported_version, item_2.max_supported_version),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.rack is not None:
@@ -398,7 +404,7 @@ class RegisterBrokerRecord(Message, gc=False):
                     rack_raw, rack_size = b"", 0
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or version >= 3 and (self.log_dirs is None or self.log_dirs)
                     or version >= 4 and (self.cordoned_log_dirs is not None)
                 ):
@@ -407,10 +413,10 @@ class RegisterBrokerRecord(Message, gc=False):
                         known.append((0, write_compact_uuids(self.log_dirs)))
                     if version >= 4 and (self.cordoned_log_dirs is not None):
                         known.append((1, write_compact_uuids(self.cordoned_log_dirs)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 1)
                 out += (
                     SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
-                    _write_tt(self.fenced, self.in_controlled_shutdown), section,
+                    _write_bb(self.fenced, self.in_controlled_shutdown), section,
                 )
                 return
             if 0 <= version <= 1:
@@ -421,6 +427,8 @@ class RegisterBrokerRecord(Message, gc=False):
                 if self.log_dirs is None or self.log_dirs:
                     refuse()
                 if self.cordoned_log_dirs is not None:
+                    refuse()
+                if len(self.incarnation_id) != 16:
                     refuse()
                 end_points_2 = self.end_points
                 end_points_size_2 = len(end_points_2) + 1
@@ -441,7 +449,7 @@ class RegisterBrokerRecord(Message, gc=False):
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
                         _write_Hh(item_3.port, item_3.security_protocol),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 features_2 = self.features
@@ -454,7 +462,7 @@ class RegisterBrokerRecord(Message, gc=False):
                         SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
                         _write_hh(item_4.min_supported_version, item_4.max_supported_version),
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.rack is not None:
@@ -464,8 +472,10 @@ class RegisterBrokerRecord(Message, gc=False):
                     rack_raw_2, rack_size_2 = b"", 0
                 out += (
                     SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2,
-                    _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.fenced), _write_b(self.in_controlled_shutdown) if version >= 1 else b"",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, read_unknown_tags, refuse, string_readers,
+)
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -20,8 +22,8 @@ from kraft_wire.protocol.varint import uvarint
 _read_i16stB = struct.Struct(">i16s?B").unpack_from
 _write_Hh = struct.Struct(">Hh").pack
 _write_hh = struct.Struct(">hh").pack
-_write_i16st = struct.Struct(">i16s?").pack
-_write_i16stB = struct.Struct(">i16s?B").pack
+_write_i16sb = struct.Struct(">i16sb").pack
+_write_i16sbB = struct.Struct(">i16sbB").pack
 _read_string_B = string_readers("B")
 _read_string_HhB = string_readers("HhB")
 _read_string_hhB = string_readers("hhB")
@@ -191,14 +193,16 @@ class RegisterControllerRecord(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
+                if len(self.incarnation_id) != 16:
+                    refuse()
                 end_points = self.end_points
                 end_points_size = len(end_points) + 1
                 out.append(
-                    _write_i16stB(
+                    _write_i16sbB(
                         self.controller_id, self.incarnation_id, self.zk_migration_ready, end_points_size,
                     )
                     if end_points_size < 128
-                    else _write_i16st(
+                    else _write_i16sb(
                         self.controller_id, self.incarnation_id, self.zk_migration_ready,
                     ) + uvarint(end_points_size)
                 )
@@ -211,7 +215,9 @@ class RegisterControllerRecord(Message, gc=False):
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_Hh(item.port, item.security_protocol),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 features = self.features
                 features_size = len(features) + 1
@@ -223,12 +229,12 @@ class RegisterControllerRecord(Message, gc=False):
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
                         _write_hh(item_2.min_supported_version, item_2.max_supported_version),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_size, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -29,7 +29,6 @@ _read_iqB = struct.Struct(">iqB").unpack_from
 _read_qqiqqB = struct.Struct(">qqiqqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16si = struct.Struct(">16si").pack
-_write_t = struct.Struct(">?").pack
 _write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
 _write_iq = struct.Struct(">iq").pack
@@ -258,17 +257,21 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 topic_id_partition = remote_log_segment_id.topic_id_partition
                 name_raw = topic_id_partition.name.encode()
                 name_size = len(name_raw) + 1
+                if len(topic_id_partition.id) != 16:
+                    refuse()
+                if len(remote_log_segment_id.id) != 16:
+                    refuse()
                 segment_leader_epochs = self.segment_leader_epochs
                 segment_leader_epochs_size = len(segment_leader_epochs) + 1
                 out += (
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                     _write_16si(topic_id_partition.id, topic_id_partition.partition),
                     write_tags((), topic_id_partition.unknown_tagged_fields)
-                    if topic_id_partition.unknown_tagged_fields
+                    if topic_id_partition.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
                     _write_16s(remote_log_segment_id.id),
                     write_tags((), remote_log_segment_id.unknown_tagged_fields)
-                    if remote_log_segment_id.unknown_tagged_fields
+                    if remote_log_segment_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
                     _write_qqiqqB(
                         self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
@@ -283,19 +286,23 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 for item in segment_leader_epochs:
                     out += (
                         _write_iq(item.leader_epoch, item.offset),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
+                    if type(custom_metadata_raw) is not bytes:
+                        custom_metadata_raw = bytes_of(custom_metadata_raw)
                     custom_metadata_size = len(custom_metadata_raw) + 1
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
                 section = b"\0"
-                if self.unknown_tagged_fields or self.txn_index_empty:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.txn_index_empty:
                     known: list[tuple[int, bytes]] = []
                     if self.txn_index_empty:
-                        known.append((0, _write_t(self.txn_index_empty)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                        known.append((0, _write_b(self.txn_index_empty)))
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out += (
                     _write_i(self.segment_size_in_bytes),
                     SIZES[custom_metadata_size]

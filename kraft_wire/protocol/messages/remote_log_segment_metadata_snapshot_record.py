@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_size, read_unknown_tags, refuse, skip_long_size,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -26,7 +26,6 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16sqqiqq = struct.Struct(">16sqqiqq").pack
 _write_16sqqiqqB = struct.Struct(">16sqqiqqB").pack
-_write_t = struct.Struct(">?").pack
 _write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
 _write_iq = struct.Struct(">iq").pack
@@ -191,6 +190,8 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
+                if len(self.segment_id) != 16:
+                    refuse()
                 segment_leader_epochs = self.segment_leader_epochs
                 segment_leader_epochs_size = len(segment_leader_epochs) + 1
                 out.append(
@@ -207,19 +208,23 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                 for item in segment_leader_epochs:
                     out += (
                         _write_iq(item.leader_epoch, item.offset),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
+                    if type(custom_metadata_raw) is not bytes:
+                        custom_metadata_raw = bytes_of(custom_metadata_raw)
                     custom_metadata_size = len(custom_metadata_raw) + 1
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
                 section = b"\0"
-                if self.unknown_tagged_fields or self.txn_index_empty:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.txn_index_empty:
                     known: list[tuple[int, bytes]] = []
                     if self.txn_index_empty:
-                        known.append((0, _write_t(self.txn_index_empty)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                        known.append((0, _write_b(self.txn_index_empty)))
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out += (
                     _write_i(self.segment_size_in_bytes),
                     SIZES[custom_metadata_size]

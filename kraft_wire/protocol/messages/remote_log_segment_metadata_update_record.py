@@ -8,8 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import UUIDS, long_size, long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_size, long_string, read_unknown_tags, refuse, string_readers,
+)
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -212,8 +214,14 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 topic_id_partition = remote_log_segment_id.topic_id_partition
                 name_raw = topic_id_partition.name.encode()
                 name_size = len(name_raw) + 1
+                if len(topic_id_partition.id) != 16:
+                    refuse()
+                if len(remote_log_segment_id.id) != 16:
+                    refuse()
                 if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
+                    if type(custom_metadata_raw) is not bytes:
+                        custom_metadata_raw = bytes_of(custom_metadata_raw)
                     custom_metadata_size = len(custom_metadata_raw) + 1
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
@@ -221,18 +229,20 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                     _write_16si(topic_id_partition.id, topic_id_partition.partition),
                     write_tags((), topic_id_partition.unknown_tagged_fields)
-                    if topic_id_partition.unknown_tagged_fields
+                    if topic_id_partition.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
                     _write_16s(remote_log_segment_id.id),
                     write_tags((), remote_log_segment_id.unknown_tagged_fields)
-                    if remote_log_segment_id.unknown_tagged_fields
+                    if remote_log_segment_id.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
                     _write_iq(self.broker_id, self.event_timestamp_ms),
                     SIZES[custom_metadata_size]
                     if custom_metadata_size < 128
                     else uvarint(custom_metadata_size),
                     custom_metadata_raw, _write_b(self.remote_log_segment_state),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

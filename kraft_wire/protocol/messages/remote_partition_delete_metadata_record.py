@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, refuse, string_readers
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -134,14 +134,18 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                 topic_id_partition = self.topic_id_partition
                 name_raw = topic_id_partition.name.encode()
                 name_size = len(name_raw) + 1
+                if len(topic_id_partition.id) != 16:
+                    refuse()
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                     _write_16si(topic_id_partition.id, topic_id_partition.partition),
                     write_tags((), topic_id_partition.unknown_tagged_fields)
-                    if topic_id_partition.unknown_tagged_fields
+                    if topic_id_partition.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
                     _write_iqb(self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, read_unknown_tags
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_read import UUIDS, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -71,9 +71,13 @@ class RemoveAccessControlEntryRecord(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
+                if len(self.id) != 16:
+                    refuse()
                 return b"".join((
                     _write_16s(self.id),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -6,8 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, long_string, nullable_string_readers, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_string, nullable_string_readers, read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -105,10 +107,14 @@ class RemoveRaftVoterRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
+                if len(self.voter_directory_id) != 16:
+                    refuse()
                 return b"".join((
                     SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
                     cluster_id_raw, _write_i16s(self.voter_id, self.voter_directory_id),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

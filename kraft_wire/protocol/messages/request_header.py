@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -142,7 +142,9 @@ class RequestHeader(Message, gc=False):
                         self.request_api_key, self.request_api_version, self.correlation_id, client_id_size,
                     ),
                     client_id_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 1:
                 if self.client_id is not None:
@@ -150,7 +152,7 @@ class RequestHeader(Message, gc=False):
                     client_id_size_2 = len(client_id_raw_2)
                 else:
                     client_id_raw_2, client_id_size_2 = b"", -1
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_hhih(

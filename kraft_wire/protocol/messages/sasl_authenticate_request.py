@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -131,16 +131,22 @@ class SaslAuthenticateRequest(Message, gc=False):
         try:
             if version == 2:
                 auth_bytes_raw = self.auth_bytes
+                if type(auth_bytes_raw) is not bytes:
+                    auth_bytes_raw = bytes_of(auth_bytes_raw)
                 auth_bytes_size = len(auth_bytes_raw) + 1
                 return b"".join((
                     SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size),
                     auth_bytes_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 1:
                 auth_bytes_raw_2 = self.auth_bytes
+                if type(auth_bytes_raw_2) is not bytes:
+                    auth_bytes_raw_2 = bytes_of(auth_bytes_raw_2)
                 auth_bytes_size_2 = len(auth_bytes_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((_write_i(auth_bytes_size_2), auth_bytes_raw_2))
         except ENCODE_FAULTS:

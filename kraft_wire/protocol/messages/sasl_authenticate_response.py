@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -238,6 +238,8 @@ class SaslAuthenticateResponse(Message, gc=False):
                 else:
                     error_message_raw, error_message_size = b"", 0
                 auth_bytes_raw = self.auth_bytes
+                if type(auth_bytes_raw) is not bytes:
+                    auth_bytes_raw = bytes_of(auth_bytes_raw)
                 auth_bytes_size = len(auth_bytes_raw) + 1
                 return b"".join((
                     _write_hB(self.error_code, error_message_size)
@@ -246,7 +248,9 @@ class SaslAuthenticateResponse(Message, gc=False):
                     error_message_raw,
                     SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size),
                     auth_bytes_raw, _write_q(self.session_lifetime_ms),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 1:
                 if self.error_message is not None:
@@ -255,8 +259,10 @@ class SaslAuthenticateResponse(Message, gc=False):
                 else:
                     error_message_raw_2, error_message_size_2 = b"", -1
                 auth_bytes_raw_2 = self.auth_bytes
+                if type(auth_bytes_raw_2) is not bytes:
+                    auth_bytes_raw_2 = bytes_of(auth_bytes_raw_2)
                 auth_bytes_size_2 = len(auth_bytes_raw_2)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_hh(self.error_code, error_message_size_2), error_message_raw_2,
@@ -269,8 +275,10 @@ class SaslAuthenticateResponse(Message, gc=False):
                 else:
                     error_message_raw_3, error_message_size_3 = b"", -1
                 auth_bytes_raw_3 = self.auth_bytes
+                if type(auth_bytes_raw_3) is not bytes:
+                    auth_bytes_raw_3 = bytes_of(auth_bytes_raw_3)
                 auth_bytes_size_3 = len(auth_bytes_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_hh(self.error_code, error_message_size_3), error_message_raw_3,

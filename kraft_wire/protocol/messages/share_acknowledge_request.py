@@ -11,7 +11,9 @@ from kraft_wire.protocol.fast_read import (
     read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -27,9 +29,9 @@ _read_qqB = struct.Struct(">qqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_i = struct.Struct(">i").pack
-_write_it = struct.Struct(">i?").pack
-_write_itB = struct.Struct(">i?B").pack
 _write_iB = struct.Struct(">iB").pack
+_write_ib = struct.Struct(">ib").pack
+_write_ibB = struct.Struct(">ibB").pack
 _write_qq = struct.Struct(">qq").pack
 _read_array_b = array_readers("b")
 _read_nullable_string_B = nullable_string_readers("B")
@@ -369,11 +371,13 @@ class ShareAcknowledgeRequest(Message, gc=False):
                     SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
                     SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
                     member_id_raw,
-                    _write_itB(self.share_session_epoch, self.is_renew_ack, topics_size)
+                    _write_ibB(self.share_session_epoch, self.is_renew_ack, topics_size)
                     if topics_size < 128
-                    else _write_it(self.share_session_epoch, self.is_renew_ack) + uvarint(topics_size),
+                    else _write_ib(self.share_session_epoch, self.is_renew_ack) + uvarint(topics_size),
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -400,22 +404,22 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                 if acknowledge_types_size < SHORT
                                 else write_long_array(acknowledge_types, "b"),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -444,6 +448,8 @@ class ShareAcknowledgeRequest(Message, gc=False):
                     else _write_i(self.share_session_epoch) + uvarint(topics_size_2),
                 )
                 for item_4 in topics_2:
+                    if len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out.append(
@@ -470,22 +476,22 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                 if acknowledge_types_size_2 < SHORT
                                 else write_long_array(acknowledge_types_2, "b"),
                                 write_tags((), item_6.unknown_tagged_fields)
-                                if item_6.unknown_tagged_fields
+                                if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

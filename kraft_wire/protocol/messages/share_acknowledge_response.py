@@ -9,9 +9,9 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -395,6 +395,8 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size),
                 )
                 for item in responses:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -418,15 +420,15 @@ class ShareAcknowledgeResponse(Message, gc=False):
                             error_message_raw_2,
                             _write_ii(current_leader.leader_id, current_leader.leader_epoch),
                             write_tags((), current_leader.unknown_tagged_fields)
-                            if current_leader.unknown_tagged_fields
+                            if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 node_endpoints = self.node_endpoints
@@ -454,12 +456,12 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         else _write_i(item_3.port) + string_size(rack_size),
                         rack_raw,
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -481,6 +483,8 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2),
                 )
                 for item_4 in responses_2:
+                    if len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out.append(
@@ -504,15 +508,15 @@ class ShareAcknowledgeResponse(Message, gc=False):
                             error_message_raw_4,
                             _write_ii(current_leader_2.leader_id, current_leader_2.leader_epoch),
                             write_tags((), current_leader_2.unknown_tagged_fields)
-                            if current_leader_2.unknown_tagged_fields
+                            if current_leader_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             write_tags((), item_5.unknown_tagged_fields)
-                            if item_5.unknown_tagged_fields
+                            if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 node_endpoints_2 = self.node_endpoints
@@ -540,12 +544,12 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         else _write_i(item_6.port) + string_size(rack_size_2),
                         rack_raw_2,
                         write_tags((), item_6.unknown_tagged_fields)
-                        if item_6.unknown_tagged_fields
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -11,7 +11,9 @@ from kraft_wire.protocol.fast_read import (
     read_unknown_tags, refuse,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -30,8 +32,8 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iiiiii = struct.Struct(">iiiiii").pack
 _write_iiiiiiB = struct.Struct(">iiiiiiB").pack
-_write_iiiiiibt = struct.Struct(">iiiiiib?").pack
-_write_iiiiiibtB = struct.Struct(">iiiiiib?B").pack
+_write_iiiiiibb = struct.Struct(">iiiiiibb").pack
+_write_iiiiiibbB = struct.Struct(">iiiiiibbB").pack
 _write_qq = struct.Struct(">qq").pack
 _read_array_b = array_readers("b")
 _read_array_i = array_readers("i")
@@ -494,18 +496,20 @@ class ShareFetchRequest(Message, gc=False):
                     SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
                     SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
                     member_id_raw,
-                    _write_iiiiiibtB(
+                    _write_iiiiiibbB(
                         self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes,
                         self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack,
                         topics_size,
                     )
                     if topics_size < 128
-                    else _write_iiiiiibt(
+                    else _write_iiiiiibb(
                         self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes,
                         self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack,
                     ) + uvarint(topics_size),
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -534,17 +538,17 @@ class ShareFetchRequest(Message, gc=False):
                                 if acknowledge_types_size < SHORT
                                 else write_long_array(acknowledge_types, "b"),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 forgotten_topics_data = self.forgotten_topics_data
@@ -555,6 +559,8 @@ class ShareFetchRequest(Message, gc=False):
                     else uvarint(forgotten_topics_data_size)
                 )
                 for item_4 in forgotten_topics_data:
+                    if len(item_4.topic_id) != 16:
+                        refuse()
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -563,12 +569,12 @@ class ShareFetchRequest(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -603,6 +609,8 @@ class ShareFetchRequest(Message, gc=False):
                     ) + uvarint(topics_size_2),
                 )
                 for item_5 in topics_2:
+                    if len(item_5.topic_id) != 16:
+                        refuse()
                     partitions_3 = item_5.partitions
                     partitions_size_3 = len(partitions_3) + 1
                     out.append(
@@ -631,17 +639,17 @@ class ShareFetchRequest(Message, gc=False):
                                 if acknowledge_types_size_2 < SHORT
                                 else write_long_array(acknowledge_types_2, "b"),
                                 write_tags((), item_7.unknown_tagged_fields)
-                                if item_7.unknown_tagged_fields
+                                if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 forgotten_topics_data_2 = self.forgotten_topics_data
@@ -652,6 +660,8 @@ class ShareFetchRequest(Message, gc=False):
                     else uvarint(forgotten_topics_data_size_2)
                 )
                 for item_8 in forgotten_topics_data_2:
+                    if len(item_8.topic_id) != 16:
+                        refuse()
                     partitions_4 = item_8.partitions
                     partitions_size_4 = len(partitions_4) + 1
                     out += (
@@ -660,12 +670,12 @@ class ShareFetchRequest(Message, gc=False):
                         if partitions_size_4 < SHORT
                         else write_long_array(partitions_4, "i"),
                         write_tags((), item_8.unknown_tagged_fields)
-                        if item_8.unknown_tagged_fields
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -13,7 +13,7 @@ from kraft_wire.protocol.fast_read import (
     string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -394,6 +394,8 @@ class ShareFetchResponse(Message, gc=False):
                     else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size),
                 )
                 for item in responses:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -416,6 +418,8 @@ class ShareFetchResponse(Message, gc=False):
                         if item_2.records is None:
                             refuse()
                         records_raw = item_2.records
+                        if type(records_raw) is not bytes:
+                            records_raw = bytes_of(records_raw)
                         records_size = len(records_raw) + 1
                         acquired_records = item_2.acquired_records
                         acquired_records_size = len(acquired_records) + 1
@@ -432,7 +436,7 @@ class ShareFetchResponse(Message, gc=False):
                             acknowledge_error_message_raw,
                             _write_ii(current_leader.leader_id, current_leader.leader_epoch),
                             write_tags((), current_leader.unknown_tagged_fields)
-                            if current_leader.unknown_tagged_fields
+                            if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             _write_BBB(
                                 records_size & 127 | 128, records_size >> 7 & 127 | 128, records_size >> 14,
@@ -448,17 +452,17 @@ class ShareFetchResponse(Message, gc=False):
                             out += (
                                 _write_qqh(item_3.first_offset, item_3.last_offset, item_3.delivery_count),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 node_endpoints = self.node_endpoints
@@ -486,12 +490,12 @@ class ShareFetchResponse(Message, gc=False):
                         else _write_i(item_4.port) + string_size(rack_size),
                         rack_raw,
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -10,10 +10,10 @@ import msgspec
 
 from kraft_wire.protocol.fast_read import (
     SHORT, UUIDS, array_readers, long_array, long_count, long_string, nullable_string_readers,
-    read_compact_strings, read_unknown_tags, string_readers,
+    read_compact_strings, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -426,6 +426,8 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             else uvarint(topic_partitions_size),
                         )
                         for item_3 in topic_partitions:
+                            if len(item_3.topic_id) != 16:
+                                refuse()
                             topic_name_raw = item_3.topic_name.encode()
                             topic_name_size = len(topic_name_raw) + 1
                             partitions = item_3.partitions
@@ -439,24 +441,26 @@ class ShareGroupDescribeResponse(Message, gc=False):
                                 if partitions_size < SHORT
                                 else write_long_array(partitions, "i"),
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out += (
                             write_tags((), assignment.unknown_tagged_fields)
-                            if assignment.unknown_tagged_fields
+                            if assignment.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item.authorized_operations),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

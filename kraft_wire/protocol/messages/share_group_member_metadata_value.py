@@ -8,7 +8,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_string, nullable_string_readers, read_compact_strings, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -150,7 +152,9 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                     client_id_raw,
                     SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
                     client_host_raw, write_compact_strings(self.subscribed_topic_names),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -7,9 +7,12 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    SHORT, UUIDS, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
+    SHORT, UUIDS, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse,
+    string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -227,6 +230,8 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     else uvarint(initializing_topics_size)
                 )
                 for item in initializing_topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
@@ -239,7 +244,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         _write_array_i[partitions_size](partitions_size, *partitions)
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 initialized_topics = self.initialized_topics
                 initialized_topics_size = len(initialized_topics) + 1
@@ -249,6 +256,8 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     else uvarint(initialized_topics_size)
                 )
                 for item_2 in initialized_topics:
+                    if len(item_2.topic_id) != 16:
+                        refuse()
                     topic_name_raw_2 = item_2.topic_name.encode()
                     topic_name_size_2 = len(topic_name_raw_2) + 1
                     partitions_2 = item_2.partitions
@@ -262,7 +271,7 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 deleting_topics = self.deleting_topics
@@ -273,6 +282,8 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     else uvarint(deleting_topics_size)
                 )
                 for item_3 in deleting_topics:
+                    if len(item_3.topic_id) != 16:
+                        refuse()
                     topic_name_raw_3 = item_3.topic_name.encode()
                     topic_name_size_3 = len(topic_name_raw_3) + 1
                     out += (
@@ -281,12 +292,12 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         else _write_16s(item_3.topic_id) + string_size(topic_name_size_3),
                         topic_name_raw_3,
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse, skip_long_size
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -108,11 +108,11 @@ class ShareGroupTargetAssignmentMetadataValue(Message, gc=False):
         try:
             if version == 0:
                 section = b"\0"
-                if self.unknown_tagged_fields or self.assignment_timestamp != 0:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.assignment_timestamp != 0:
                     known: list[tuple[int, bytes]] = []
                     if self.assignment_timestamp != 0:
                         known.append((0, _write_q(self.assignment_timestamp)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 return b"".join((_write_i(self.assignment_epoch), section))
         except ENCODE_FAULTS:
             pass

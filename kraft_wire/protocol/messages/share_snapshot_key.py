@@ -85,6 +85,8 @@ class ShareSnapshotKey(Message, gc=False):
             if version == 0:
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw)
+                if len(self.topic_id) != 16:
+                    refuse()
                 return b"".join((
                     _write_h(group_id_size), group_id_raw, _write_16si(self.topic_id, self.partition),
                 ))

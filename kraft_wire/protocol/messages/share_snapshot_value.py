@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_count, read_unknown_tags, refuse, skip_long_size
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -182,14 +182,16 @@ class ShareSnapshotValue(Message, gc=False):
                         _write_qqbh(
                             item.first_offset, item.last_offset, item.delivery_state, item.delivery_count,
                         ),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 section = b"\0"
-                if self.unknown_tagged_fields or self.delivery_complete_count != -1:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.delivery_complete_count != -1:
                     known: list[tuple[int, bytes]] = []
                     if self.delivery_complete_count != -1:
                         known.append((0, _write_i(self.delivery_complete_count)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 out.append(section)
                 return
         except ENCODE_FAULTS:

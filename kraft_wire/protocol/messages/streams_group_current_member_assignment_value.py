@@ -10,7 +10,9 @@ from kraft_wire.protocol.fast_read import (
     SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse, skip_long_size,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -520,7 +522,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     section = b"\0"
-                    if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
+                    if (
+                        item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        or item.assignment_epochs is None
+                        or item.assignment_epochs
+                    ):
                         known: list[tuple[int, bytes]] = []
                         if item.assignment_epochs is None or item.assignment_epochs:
                             if item.assignment_epochs is not None:
@@ -536,7 +542,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size < SHORT
                                 else write_long_array(assignment_epochs, "i"),
                             ))
-                        section = write_tags(known, item.unknown_tagged_fields)
+                        section = write_tags(known, item.unknown_tagged_fields, 0)
                     out += (
                         SIZES[subtopology_id_size]
                         if subtopology_id_size < 128
@@ -561,7 +567,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     partitions_size_2 = len(partitions_2) + 1
                     section_2 = b"\0"
                     if (
-                        item_2.unknown_tagged_fields
+                        item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         or item_2.assignment_epochs is None
                         or item_2.assignment_epochs
                     ):
@@ -580,7 +586,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_2 < SHORT
                                 else write_long_array(assignment_epochs_2, "i"),
                             ))
-                        section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
+                        section_2 = write_tags(known_2, item_2.unknown_tagged_fields, 0)
                     out += (
                         SIZES[subtopology_id_size_2]
                         if subtopology_id_size_2 < 128
@@ -605,7 +611,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     partitions_size_3 = len(partitions_3) + 1
                     section_3 = b"\0"
                     if (
-                        item_3.unknown_tagged_fields
+                        item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         or item_3.assignment_epochs is None
                         or item_3.assignment_epochs
                     ):
@@ -624,7 +630,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_3 < SHORT
                                 else write_long_array(assignment_epochs_3, "i"),
                             ))
-                        section_3 = write_tags(known_3, item_3.unknown_tagged_fields)
+                        section_3 = write_tags(known_3, item_3.unknown_tagged_fields, 0)
                     out += (
                         SIZES[subtopology_id_size_3]
                         if subtopology_id_size_3 < 128
@@ -649,7 +655,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     partitions_size_4 = len(partitions_4) + 1
                     section_4 = b"\0"
                     if (
-                        item_4.unknown_tagged_fields
+                        item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         or item_4.assignment_epochs is None
                         or item_4.assignment_epochs
                     ):
@@ -668,7 +674,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_4 < SHORT
                                 else write_long_array(assignment_epochs_4, "i"),
                             ))
-                        section_4 = write_tags(known_4, item_4.unknown_tagged_fields)
+                        section_4 = write_tags(known_4, item_4.unknown_tagged_fields, 0)
                     out += (
                         SIZES[subtopology_id_size_4]
                         if subtopology_id_size_4 < 128
@@ -693,7 +699,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     partitions_size_5 = len(partitions_5) + 1
                     section_5 = b"\0"
                     if (
-                        item_5.unknown_tagged_fields
+                        item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         or item_5.assignment_epochs is None
                         or item_5.assignment_epochs
                     ):
@@ -712,7 +718,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_5 < SHORT
                                 else write_long_array(assignment_epochs_5, "i"),
                             ))
-                        section_5 = write_tags(known_5, item_5.unknown_tagged_fields)
+                        section_5 = write_tags(known_5, item_5.unknown_tagged_fields, 0)
                     out += (
                         SIZES[subtopology_id_size_5]
                         if subtopology_id_size_5 < 128
@@ -737,7 +743,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     partitions_size_6 = len(partitions_6) + 1
                     section_6 = b"\0"
                     if (
-                        item_6.unknown_tagged_fields
+                        item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         or item_6.assignment_epochs is None
                         or item_6.assignment_epochs
                     ):
@@ -756,7 +762,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if assignment_epochs_size_6 < SHORT
                                 else write_long_array(assignment_epochs_6, "i"),
                             ))
-                        section_6 = write_tags(known_6, item_6.unknown_tagged_fields)
+                        section_6 = write_tags(known_6, item_6.unknown_tagged_fields, 0)
                     out += (
                         SIZES[subtopology_id_size_6]
                         if subtopology_id_size_6 < 128
@@ -769,7 +775,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -13,7 +13,7 @@ from kraft_wire.protocol.fast_read import (
     read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -27,7 +27,6 @@ _read_tB = struct.Struct(">?B").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_t = struct.Struct(">?").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_Bi = struct.Struct(">Bi").pack
@@ -2088,12 +2087,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         SIZES[value_size] if value_size < 128 else string_size(value_size),
                                         value_raw,
                                         write_tags((), item_4.unknown_tagged_fields)
-                                        if item_4.unknown_tagged_fields
+                                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )
                                 out.append(
                                     write_tags((), item_3.unknown_tagged_fields)
-                                    if item_3.unknown_tagged_fields
+                                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0"
                                 )
                             repartition_source_topics = item_2.repartition_source_topics
@@ -2132,22 +2131,22 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         else string_size(value_size_2),
                                         value_raw_2,
                                         write_tags((), item_6.unknown_tagged_fields)
-                                        if item_6.unknown_tagged_fields
+                                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )
                                 out.append(
                                     write_tags((), item_5.unknown_tagged_fields)
-                                    if item_5.unknown_tagged_fields
+                                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0"
                                 )
                             out.append(
                                 write_tags((), item_2.unknown_tagged_fields)
-                                if item_2.unknown_tagged_fields
+                                if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         out.append(
                             write_tags((), topology.unknown_tagged_fields)
-                            if topology.unknown_tagged_fields
+                            if topology.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     members = item.members
@@ -2204,7 +2203,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 else _write_B(1) + string_size(host_size),
                                 host_raw, _write_H(user_endpoint.port),
                                 write_tags((), user_endpoint.unknown_tagged_fields)
-                                if user_endpoint.unknown_tagged_fields
+                                if user_endpoint.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         client_tags = item_7.client_tags
@@ -2224,7 +2223,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3),
                                 value_raw_3,
                                 write_tags((), item_8.unknown_tagged_fields)
-                                if item_8.unknown_tagged_fields
+                                if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         task_offsets = item_7.task_offsets
@@ -2243,7 +2242,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 else string_size(subtopology_id_size_2),
                                 subtopology_id_raw_2, _write_iq(item_9.partition, item_9.offset),
                                 write_tags((), item_9.unknown_tagged_fields)
-                                if item_9.unknown_tagged_fields
+                                if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         task_end_offsets = item_7.task_end_offsets
@@ -2262,7 +2261,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 else string_size(subtopology_id_size_3),
                                 subtopology_id_raw_3, _write_iq(item_10.partition, item_10.offset),
                                 write_tags((), item_10.unknown_tagged_fields)
-                                if item_10.unknown_tagged_fields
+                                if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         assignment = item_7.assignment
@@ -2287,7 +2286,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size < SHORT
                                 else write_long_array(partitions, "i"),
                                 write_tags((), item_11.unknown_tagged_fields)
-                                if item_11.unknown_tagged_fields
+                                if item_11.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         standby_tasks = assignment.standby_tasks
@@ -2311,7 +2310,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_2 < SHORT
                                 else write_long_array(partitions_2, "i"),
                                 write_tags((), item_12.unknown_tagged_fields)
-                                if item_12.unknown_tagged_fields
+                                if item_12.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         warmup_tasks = assignment.warmup_tasks
@@ -2335,7 +2334,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_3 < SHORT
                                 else write_long_array(partitions_3, "i"),
                                 write_tags((), item_13.unknown_tagged_fields)
-                                if item_13.unknown_tagged_fields
+                                if item_13.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         target_assignment = item_7.target_assignment
@@ -2343,7 +2342,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         active_tasks_size_2 = len(active_tasks_2) + 1
                         out += (
                             write_tags((), assignment.unknown_tagged_fields)
-                            if assignment.unknown_tagged_fields
+                            if assignment.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             SIZES[active_tasks_size_2]
                             if active_tasks_size_2 < 128
@@ -2363,7 +2362,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_4 < SHORT
                                 else write_long_array(partitions_4, "i"),
                                 write_tags((), item_14.unknown_tagged_fields)
-                                if item_14.unknown_tagged_fields
+                                if item_14.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         standby_tasks_2 = target_assignment.standby_tasks
@@ -2387,7 +2386,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_5 < SHORT
                                 else write_long_array(partitions_5, "i"),
                                 write_tags((), item_15.unknown_tagged_fields)
-                                if item_15.unknown_tagged_fields
+                                if item_15.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         warmup_tasks_2 = target_assignment.warmup_tasks
@@ -2411,16 +2410,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_6 < SHORT
                                 else write_long_array(partitions_6, "i"),
                                 write_tags((), item_16.unknown_tagged_fields)
-                                if item_16.unknown_tagged_fields
+                                if item_16.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out += (
                             write_tags((), target_assignment.unknown_tagged_fields)
-                            if target_assignment.unknown_tagged_fields
+                            if target_assignment.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
-                            _write_t(item_7.is_classic),
+                            _write_b(item_7.is_classic),
                             write_tags((), item_7.unknown_tagged_fields)
-                            if item_7.unknown_tagged_fields
+                            if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     topology_description = item.topology_description
@@ -2465,12 +2464,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     sink_topic_raw, write_compact_strings(item_18.stores),
                                     write_compact_strings(item_18.successors),
                                     write_tags((), item_18.unknown_tagged_fields)
-                                    if item_18.unknown_tagged_fields
+                                    if item_18.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0",
                                 )
                             out.append(
                                 write_tags((), item_17.unknown_tagged_fields)
-                                if item_17.unknown_tagged_fields
+                                if item_17.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         global_stores = topology_description.global_stores
@@ -2507,7 +2506,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 sink_topic_raw_2, write_compact_strings(source.stores),
                                 write_compact_strings(source.successors),
                                 write_tags((), source.unknown_tagged_fields)
-                                if source.unknown_tagged_fields
+                                if source.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                                 SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5),
                                 name_raw_5, _write_b(processor.node_type),
@@ -2518,15 +2517,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 sink_topic_raw_3, write_compact_strings(processor.stores),
                                 write_compact_strings(processor.successors),
                                 write_tags((), processor.unknown_tagged_fields)
-                                if processor.unknown_tagged_fields
+                                if processor.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                                 write_tags((), item_19.unknown_tagged_fields)
-                                if item_19.unknown_tagged_fields
+                                if item_19.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), topology_description.unknown_tagged_fields)
-                            if topology_description.unknown_tagged_fields
+                            if topology_description.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     if item.assignor_name is not None:
@@ -2539,11 +2538,13 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         if assignor_name_size < 128
                         else _write_b(item.topology_description_status) + string_size(assignor_name_size),
                         assignor_name_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -2639,12 +2640,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         else string_size(value_size_4),
                                         value_raw_4,
                                         write_tags((), item_23.unknown_tagged_fields)
-                                        if item_23.unknown_tagged_fields
+                                        if item_23.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )
                                 out.append(
                                     write_tags((), item_22.unknown_tagged_fields)
-                                    if item_22.unknown_tagged_fields
+                                    if item_22.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0"
                                 )
                             repartition_source_topics_2 = item_21.repartition_source_topics
@@ -2683,22 +2684,22 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         else string_size(value_size_5),
                                         value_raw_5,
                                         write_tags((), item_25.unknown_tagged_fields)
-                                        if item_25.unknown_tagged_fields
+                                        if item_25.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                         else b"\0",
                                     )
                                 out.append(
                                     write_tags((), item_24.unknown_tagged_fields)
-                                    if item_24.unknown_tagged_fields
+                                    if item_24.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0"
                                 )
                             out.append(
                                 write_tags((), item_21.unknown_tagged_fields)
-                                if item_21.unknown_tagged_fields
+                                if item_21.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         out.append(
                             write_tags((), topology_2.unknown_tagged_fields)
-                            if topology_2.unknown_tagged_fields
+                            if topology_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     members_2 = item_20.members
@@ -2759,7 +2760,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 else _write_B(1) + string_size(host_size_2),
                                 host_raw_2, _write_H(user_endpoint_2.port),
                                 write_tags((), user_endpoint_2.unknown_tagged_fields)
-                                if user_endpoint_2.unknown_tagged_fields
+                                if user_endpoint_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         client_tags_2 = item_26.client_tags
@@ -2779,7 +2780,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 SIZES[value_size_6] if value_size_6 < 128 else string_size(value_size_6),
                                 value_raw_6,
                                 write_tags((), item_27.unknown_tagged_fields)
-                                if item_27.unknown_tagged_fields
+                                if item_27.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         task_offsets_2 = item_26.task_offsets
@@ -2798,7 +2799,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 else string_size(subtopology_id_size_12),
                                 subtopology_id_raw_12, _write_iq(item_28.partition, item_28.offset),
                                 write_tags((), item_28.unknown_tagged_fields)
-                                if item_28.unknown_tagged_fields
+                                if item_28.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         task_end_offsets_2 = item_26.task_end_offsets
@@ -2817,7 +2818,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 else string_size(subtopology_id_size_13),
                                 subtopology_id_raw_13, _write_iq(item_29.partition, item_29.offset),
                                 write_tags((), item_29.unknown_tagged_fields)
-                                if item_29.unknown_tagged_fields
+                                if item_29.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         assignment_2 = item_26.assignment
@@ -2842,7 +2843,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_7 < SHORT
                                 else write_long_array(partitions_7, "i"),
                                 write_tags((), item_30.unknown_tagged_fields)
-                                if item_30.unknown_tagged_fields
+                                if item_30.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         standby_tasks_3 = assignment_2.standby_tasks
@@ -2866,7 +2867,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_8 < SHORT
                                 else write_long_array(partitions_8, "i"),
                                 write_tags((), item_31.unknown_tagged_fields)
-                                if item_31.unknown_tagged_fields
+                                if item_31.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         warmup_tasks_3 = assignment_2.warmup_tasks
@@ -2890,7 +2891,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_9 < SHORT
                                 else write_long_array(partitions_9, "i"),
                                 write_tags((), item_32.unknown_tagged_fields)
-                                if item_32.unknown_tagged_fields
+                                if item_32.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         target_assignment_2 = item_26.target_assignment
@@ -2898,7 +2899,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         active_tasks_size_4 = len(active_tasks_4) + 1
                         out += (
                             write_tags((), assignment_2.unknown_tagged_fields)
-                            if assignment_2.unknown_tagged_fields
+                            if assignment_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                             SIZES[active_tasks_size_4]
                             if active_tasks_size_4 < 128
@@ -2918,7 +2919,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_10 < SHORT
                                 else write_long_array(partitions_10, "i"),
                                 write_tags((), item_33.unknown_tagged_fields)
-                                if item_33.unknown_tagged_fields
+                                if item_33.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         standby_tasks_4 = target_assignment_2.standby_tasks
@@ -2942,7 +2943,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_11 < SHORT
                                 else write_long_array(partitions_11, "i"),
                                 write_tags((), item_34.unknown_tagged_fields)
-                                if item_34.unknown_tagged_fields
+                                if item_34.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         warmup_tasks_4 = target_assignment_2.warmup_tasks
@@ -2966,27 +2967,27 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 if partitions_size_12 < SHORT
                                 else write_long_array(partitions_12, "i"),
                                 write_tags((), item_35.unknown_tagged_fields)
-                                if item_35.unknown_tagged_fields
+                                if item_35.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out += (
                             write_tags((), target_assignment_2.unknown_tagged_fields)
-                            if target_assignment_2.unknown_tagged_fields
+                            if target_assignment_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
-                            _write_t(item_26.is_classic),
+                            _write_b(item_26.is_classic),
                             write_tags((), item_26.unknown_tagged_fields)
-                            if item_26.unknown_tagged_fields
+                            if item_26.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item_20.authorized_operations),
                         write_tags((), item_20.unknown_tagged_fields)
-                        if item_20.unknown_tagged_fields
+                        if item_20.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -24,12 +24,12 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_t = struct.Struct(">?").pack
 _write_B = struct.Struct(">B").pack
 _write_BB = struct.Struct(">BB").pack
 _write_Bi = struct.Struct(">Bi").pack
 _write_BiB = struct.Struct(">BiB").pack
 _write_H = struct.Struct(">H").pack
+_write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
@@ -921,12 +921,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                     SIZES[value_size] if value_size < 128 else string_size(value_size),
                                     value_raw,
                                     write_tags((), item_3.unknown_tagged_fields)
-                                    if item_3.unknown_tagged_fields
+                                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0",
                                 )
                             out.append(
                                 write_tags((), item_2.unknown_tagged_fields)
-                                if item_2.unknown_tagged_fields
+                                if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         repartition_source_topics = item.repartition_source_topics
@@ -962,12 +962,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                     SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
                                     value_raw_2,
                                     write_tags((), item_5.unknown_tagged_fields)
-                                    if item_5.unknown_tagged_fields
+                                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                     else b"\0",
                                 )
                             out.append(
                                 write_tags((), item_4.unknown_tagged_fields)
-                                if item_4.unknown_tagged_fields
+                                if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0"
                             )
                         copartition_groups = item.copartition_groups
@@ -999,17 +999,17 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 if repartition_source_topics_size_2 < SHORT
                                 else write_long_array(repartition_source_topics_2, "h"),
                                 write_tags((), item_6.unknown_tagged_fields)
-                                if item_6.unknown_tagged_fields
+                                if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item.unknown_tagged_fields)
-                            if item.unknown_tagged_fields
+                            if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     out.append(
                         write_tags((), topology.unknown_tagged_fields)
-                        if topology.unknown_tagged_fields
+                        if topology.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 if self.active_tasks is not None:
@@ -1036,7 +1036,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
                         write_tags((), item_7.unknown_tagged_fields)
-                        if item_7.unknown_tagged_fields
+                        if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.standby_tasks is not None:
@@ -1063,7 +1063,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_8.unknown_tagged_fields)
-                        if item_8.unknown_tagged_fields
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.warmup_tasks is not None:
@@ -1090,7 +1090,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         if partitions_size_3 < SHORT
                         else write_long_array(partitions_3, "i"),
                         write_tags((), item_9.unknown_tagged_fields)
-                        if item_9.unknown_tagged_fields
+                        if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.process_id is not None:
@@ -1112,7 +1112,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
                         host_raw, _write_H(user_endpoint.port),
                         write_tags((), user_endpoint.unknown_tagged_fields)
-                        if user_endpoint.unknown_tagged_fields
+                        if user_endpoint.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.client_tags is not None:
@@ -1130,7 +1130,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3,
                         SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3,
                         write_tags((), item_10.unknown_tagged_fields)
-                        if item_10.unknown_tagged_fields
+                        if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.task_offsets is not None:
@@ -1152,7 +1152,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else string_size(subtopology_id_size_5),
                         subtopology_id_raw_5, _write_iq(item_11.partition, item_11.offset),
                         write_tags((), item_11.unknown_tagged_fields)
-                        if item_11.unknown_tagged_fields
+                        if item_11.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.task_end_offsets is not None:
@@ -1174,12 +1174,14 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else string_size(subtopology_id_size_6),
                         subtopology_id_raw_6, _write_iq(item_12.partition, item_12.offset),
                         write_tags((), item_12.unknown_tagged_fields)
-                        if item_12.unknown_tagged_fields
+                        if item_12.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
-                    _write_t(self.shutdown_application),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.shutdown_application),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -12,7 +12,9 @@ from kraft_wire.protocol.fast_read import (
     SHORT, array_readers, long_array, long_count, long_string, nullable_string_readers, read_unknown_tags,
     refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -25,11 +27,11 @@ _read_tiB = struct.Struct(">?iB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_ti = struct.Struct(">?i").pack
-_write_tiB = struct.Struct(">?iB").pack
 _write_H = struct.Struct(">H").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
+_write_bi = struct.Struct(">bi").pack
+_write_biB = struct.Struct(">biB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -843,7 +845,9 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if status_detail_size < 128
                         else _write_b(item.status_code) + string_size(status_detail_size),
                         status_detail_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 if self.active_tasks is not None:
                     active_tasks = self.active_tasks
@@ -869,7 +873,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if partitions_size < SHORT
                         else write_long_array(partitions, "i"),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.standby_tasks is not None:
@@ -896,7 +900,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if partitions_size_2 < SHORT
                         else write_long_array(partitions_2, "i"),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.warmup_tasks is not None:
@@ -923,7 +927,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if partitions_size_3 < SHORT
                         else write_long_array(partitions_3, "i"),
                         write_tags((), item_4.unknown_tagged_fields)
-                        if item_4.unknown_tagged_fields
+                        if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.partitions_by_user_endpoint is not None:
@@ -932,12 +936,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 else:
                     partitions_by_user_endpoint, partitions_by_user_endpoint_size = [], 0
                 out.append(
-                    _write_tiB(
+                    _write_biB(
                         self.topology_description_required, self.endpoint_information_epoch,
                         partitions_by_user_endpoint_size,
                     )
                     if partitions_by_user_endpoint_size < 128
-                    else _write_ti(
+                    else _write_bi(
                         self.topology_description_required, self.endpoint_information_epoch,
                     ) + uvarint(partitions_by_user_endpoint_size)
                 )
@@ -951,7 +955,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_H(user_endpoint.port),
                         write_tags((), user_endpoint.unknown_tagged_fields)
-                        if user_endpoint.unknown_tagged_fields
+                        if user_endpoint.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                         SIZES[active_partitions_size]
                         if active_partitions_size < 128
@@ -968,7 +972,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             if partitions_size_4 < SHORT
                             else write_long_array(partitions_4, "i"),
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     standby_partitions = item_5.standby_partitions
@@ -990,17 +994,17 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             if partitions_size_5 < SHORT
                             else write_long_array(partitions_5, "i"),
                             write_tags((), item_7.unknown_tagged_fields)
-                            if item_7.unknown_tagged_fields
+                            if item_7.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_5.unknown_tagged_fields)
-                        if item_5.unknown_tagged_fields
+                        if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -1047,7 +1051,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else _write_b(item_8.status_code) + string_size(status_detail_size_2),
                         status_detail_raw_2,
                         write_tags((), item_8.unknown_tagged_fields)
-                        if item_8.unknown_tagged_fields
+                        if item_8.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.active_tasks is not None:
@@ -1074,7 +1078,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if partitions_size_6 < SHORT
                         else write_long_array(partitions_6, "i"),
                         write_tags((), item_9.unknown_tagged_fields)
-                        if item_9.unknown_tagged_fields
+                        if item_9.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.standby_tasks is not None:
@@ -1101,7 +1105,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if partitions_size_7 < SHORT
                         else write_long_array(partitions_7, "i"),
                         write_tags((), item_10.unknown_tagged_fields)
-                        if item_10.unknown_tagged_fields
+                        if item_10.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.warmup_tasks is not None:
@@ -1128,7 +1132,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         if partitions_size_8 < SHORT
                         else write_long_array(partitions_8, "i"),
                         write_tags((), item_11.unknown_tagged_fields)
-                        if item_11.unknown_tagged_fields
+                        if item_11.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 if self.partitions_by_user_endpoint is not None:
@@ -1151,7 +1155,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
                         _write_H(user_endpoint_2.port),
                         write_tags((), user_endpoint_2.unknown_tagged_fields)
-                        if user_endpoint_2.unknown_tagged_fields
+                        if user_endpoint_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                         SIZES[active_partitions_size_2]
                         if active_partitions_size_2 < 128
@@ -1169,7 +1173,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             if partitions_size_9 < SHORT
                             else write_long_array(partitions_9, "i"),
                             write_tags((), item_13.unknown_tagged_fields)
-                            if item_13.unknown_tagged_fields
+                            if item_13.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     standby_partitions_2 = item_12.standby_partitions
@@ -1191,17 +1195,17 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             if partitions_size_10 < SHORT
                             else write_long_array(partitions_10, "i"),
                             write_tags((), item_14.unknown_tagged_fields)
-                            if item_14.unknown_tagged_fields
+                            if item_14.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_12.unknown_tagged_fields)
-                        if item_12.unknown_tagged_fields
+                        if item_12.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

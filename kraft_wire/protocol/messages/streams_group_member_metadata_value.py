@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -253,7 +253,7 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                         _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
                         host_raw, _write_H(user_endpoint.port),
                         write_tags((), user_endpoint.unknown_tagged_fields)
-                        if user_endpoint.unknown_tagged_fields
+                        if user_endpoint.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 client_tags = self.client_tags
@@ -267,11 +267,13 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     out += (
                         SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                         SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

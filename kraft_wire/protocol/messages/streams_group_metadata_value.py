@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -187,7 +187,7 @@ class StreamsGroupMetadataValue(Message, gc=False):
             if version == 0:
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.validated_topology_epoch != -1
                     or self.last_assignment_configs is None
                     or self.last_assignment_configs
@@ -218,7 +218,7 @@ class StreamsGroupMetadataValue(Message, gc=False):
                                 SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                                 SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
                                 write_tags((), item.unknown_tagged_fields)
-                                if item.unknown_tagged_fields
+                                if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         known.append((1, b"".join(last_assignment_configs_payload)))
@@ -226,7 +226,7 @@ class StreamsGroupMetadataValue(Message, gc=False):
                         known.append((2, _write_i(self.stored_description_topology_epoch)))
                     if self.failed_description_topology_epoch != -1:
                         known.append((3, _write_i(self.failed_description_topology_epoch)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 3)
                 out += (_write_iq(self.epoch, self.metadata_hash), section)
                 return
         except ENCODE_FAULTS:

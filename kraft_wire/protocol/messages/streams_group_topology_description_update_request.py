@@ -11,7 +11,9 @@ import msgspec
 from kraft_wire.protocol.fast_read import (
     long_count, long_string, nullable_string_readers, read_compact_strings, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, string_size, write_compact_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -433,12 +435,12 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                             sink_topic_raw, write_compact_strings(item_2.stores),
                             write_compact_strings(item_2.successors),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 global_stores = topology_description.global_stores
@@ -474,7 +476,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         sink_topic_raw_2, write_compact_strings(source.stores),
                         write_compact_strings(source.successors),
                         write_tags((), source.unknown_tagged_fields)
-                        if source.unknown_tagged_fields
+                        if source.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                         SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
                         _write_b(processor.node_type), write_compact_strings(processor.source_topics),
@@ -484,17 +486,19 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         sink_topic_raw_3, write_compact_strings(processor.stores),
                         write_compact_strings(processor.successors),
                         write_tags((), processor.unknown_tagged_fields)
-                        if processor.unknown_tagged_fields
+                        if processor.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out += (
                     write_tags((), topology_description.unknown_tagged_fields)
-                    if topology_description.unknown_tagged_fields
+                    if topology_description.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -12,7 +12,7 @@ from kraft_wire.protocol.fast_read import (
 )
 from kraft_wire.protocol.fast_rows import row_reader
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -468,12 +468,12 @@ class StreamsGroupTopologyValue(Message, gc=False):
                                 SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
                                 SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
                                 write_tags((), item_3.unknown_tagged_fields)
-                                if item_3.unknown_tagged_fields
+                                if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     repartition_source_topics = item.repartition_source_topics
@@ -507,12 +507,12 @@ class StreamsGroupTopologyValue(Message, gc=False):
                                 SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
                                 value_raw_2,
                                 write_tags((), item_5.unknown_tagged_fields)
-                                if item_5.unknown_tagged_fields
+                                if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )
                         out.append(
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0"
                         )
                     copartition_groups = item.copartition_groups
@@ -544,17 +544,17 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             if repartition_source_topics_size_2 < SHORT
                             else write_long_array(repartition_source_topics_2, "h"),
                             write_tags((), item_6.unknown_tagged_fields)
-                            if item_6.unknown_tagged_fields
+                            if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     check_count, long_count, long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -380,17 +380,21 @@ class SyncGroupRequest(Message, gc=False):
                     member_id_raw_2 = item.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
                     assignment_raw = item.assignment
+                    if type(assignment_raw) is not bytes:
+                        assignment_raw = bytes_of(assignment_raw)
                     assignment_size = len(assignment_raw) + 1
                     out += (
                         SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
                         member_id_raw_2,
                         SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
                         assignment_raw,
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -423,6 +427,8 @@ class SyncGroupRequest(Message, gc=False):
                     member_id_raw_4 = item_2.member_id.encode()
                     member_id_size_4 = len(member_id_raw_4) + 1
                     assignment_raw_2 = item_2.assignment
+                    if type(assignment_raw_2) is not bytes:
+                        assignment_raw_2 = bytes_of(assignment_raw_2)
                     assignment_size_2 = len(assignment_raw_2) + 1
                     out += (
                         SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4),
@@ -430,12 +436,12 @@ class SyncGroupRequest(Message, gc=False):
                         SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2),
                         assignment_raw_2,
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -464,14 +470,16 @@ class SyncGroupRequest(Message, gc=False):
                     member_id_raw_6 = item_3.member_id.encode()
                     member_id_size_6 = len(member_id_raw_6)
                     assignment_raw_3 = item_3.assignment
+                    if type(assignment_raw_3) is not bytes:
+                        assignment_raw_3 = bytes_of(assignment_raw_3)
                     assignment_size_3 = len(assignment_raw_3)
-                    if item_3.unknown_tagged_fields:
+                    if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (
                         _write_h(member_id_size_6), member_id_raw_6, _write_i(assignment_size_3),
                         assignment_raw_3,
                     )
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     long_size, long_string, nullable_string_readers, read_unknown_tags, refuse,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -260,6 +260,8 @@ class SyncGroupResponse(Message, gc=False):
                 else:
                     protocol_name_raw, protocol_name_size = b"", 0
                 assignment_raw = self.assignment
+                if type(assignment_raw) is not bytes:
+                    assignment_raw = bytes_of(assignment_raw)
                 assignment_size = len(assignment_raw) + 1
                 return b"".join((
                     _write_ihB(self.throttle_time_ms, self.error_code, protocol_type_size)
@@ -272,21 +274,29 @@ class SyncGroupResponse(Message, gc=False):
                     protocol_name_raw,
                     SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
                     assignment_raw,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if version == 4:
                 assignment_raw_2 = self.assignment
+                if type(assignment_raw_2) is not bytes:
+                    assignment_raw_2 = bytes_of(assignment_raw_2)
                 assignment_size_2 = len(assignment_raw_2) + 1
                 return b"".join((
                     _write_ih(self.throttle_time_ms, self.error_code),
                     SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2),
                     assignment_raw_2,
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
             if 0 <= version <= 3:
                 assignment_raw_3 = self.assignment
+                if type(assignment_raw_3) is not bytes:
+                    assignment_raw_3 = bytes_of(assignment_raw_3)
                 assignment_size_3 = len(assignment_raw_3)
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return b"".join((
                     _write_i(self.throttle_time_ms) if version >= 1 else b"",

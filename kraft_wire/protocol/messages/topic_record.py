@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import UUIDS, long_string, read_unknown_tags, refuse, string_readers
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -85,10 +85,14 @@ class TopicRecord(Message, gc=False):
             if version == 0:
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
+                if len(self.topic_id) != 16:
+                    refuse()
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                     _write_16s(self.topic_id),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     refuse, skip_long_size, string_readers,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
@@ -292,11 +292,13 @@ class TransactionLogValue(Message, gc=False):
                         _write_array_i[partition_ids_size](partition_ids_size, *partition_ids)
                         if partition_ids_size < SHORT
                         else write_long_array(partition_ids, "i"),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 section = b"\0"
                 if (
-                    self.unknown_tagged_fields
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     or self.previous_producer_id != -1
                     or self.next_producer_id != -1
                     or self.client_transaction_version != 0
@@ -311,7 +313,7 @@ class TransactionLogValue(Message, gc=False):
                         known.append((2, _write_h(self.client_transaction_version)))
                     if self.next_producer_epoch != -1:
                         known.append((3, _write_h(self.next_producer_epoch)))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 3)
                 out += (
                     _write_qq(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms),
                     section,
@@ -338,10 +340,10 @@ class TransactionLogValue(Message, gc=False):
                 for item_2 in transaction_partitions_2:
                     topic_raw_2 = item_2.topic.encode()
                     topic_size_2 = len(topic_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
                     out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partition_ids, "i"))
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 out.append(_write_qq(
                     self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms,

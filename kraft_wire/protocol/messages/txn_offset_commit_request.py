@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, check_count, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse,
     string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -437,6 +437,8 @@ class TxnOffsetCommitRequest(Message, gc=False):
                     group_instance_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
                 )
                 for item in topics:
+                    if len(item.topic_id) != 16:
+                        refuse()
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out.append(
@@ -462,17 +464,17 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             ) + string_size(committed_metadata_size),
                             committed_metadata_raw,
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -539,17 +541,17 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             ) + string_size(committed_metadata_size_2),
                             committed_metadata_raw_2,
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -582,16 +584,16 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             committed_metadata_size_3 = len(committed_metadata_raw_3)
                         else:
                             committed_metadata_raw_3, committed_metadata_size_3 = b"", -1
-                        if item_6.unknown_tagged_fields:
+                        if item_6.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                             refuse()
                         out += (
                             _write_iq(item_6.partition_index, item_6.committed_offset),
                             _write_i(item_6.committed_leader_epoch) if version >= 2 else b"",
                             _write_h(committed_metadata_size_3), committed_metadata_raw_3,
                         )
-                    if item_5.unknown_tagged_fields:
+                    if item_5.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                         refuse()
-                if self.unknown_tagged_fields:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()
                 return
         except ENCODE_FAULTS:

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -18,8 +18,7 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_tB = struct.Struct(">?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_ht = struct.Struct(">h?").pack
+_write_b = struct.Struct(">b").pack
 _write_hb = struct.Struct(">hb").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -184,11 +183,15 @@ class UpdateFeaturesRequest(Message, gc=False):
                     out += (
                         SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw,
                         _write_hb(item.max_version_level, item.upgrade_type),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out += (
-                    _write_t(self.validate_only),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    _write_b(self.validate_only),
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
             if version == 0:
@@ -208,14 +211,14 @@ class UpdateFeaturesRequest(Message, gc=False):
                     feature_size_2 = len(feature_raw_2) + 1
                     out += (
                         SIZES[feature_size_2] if feature_size_2 < 128 else string_size(feature_size_2),
-                        feature_raw_2, _write_ht(item_2.max_version_level, item_2.allow_downgrade),
+                        feature_raw_2, _write_hb(item_2.max_version_level, item_2.allow_downgrade),
                         write_tags((), item_2.unknown_tagged_fields)
-                        if item_2.unknown_tagged_fields
+                        if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

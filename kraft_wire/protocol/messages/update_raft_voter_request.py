@@ -9,9 +9,9 @@ from typing import ClassVar
 import msgspec
 
 from kraft_wire.protocol.fast_read import (
-    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
+    UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -181,6 +181,8 @@ class UpdateRaftVoterRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
+                if len(self.voter_directory_id) != 16:
+                    refuse()
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
                 out += (
@@ -203,7 +205,9 @@ class UpdateRaftVoterRequest(Message, gc=False):
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                         _write_H(item.port),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 kraft_version_feature = self.kraft_version_feature
                 out += (
@@ -212,9 +216,11 @@ class UpdateRaftVoterRequest(Message, gc=False):
                         kraft_version_feature.max_supported_version,
                     ),
                     write_tags((), kraft_version_feature.unknown_tagged_fields)
-                    if kraft_version_feature.unknown_tagged_fields
+                    if kraft_version_feature.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0",
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 )
                 return
         except ENCODE_FAULTS:

@@ -11,7 +11,7 @@ import msgspec
 from kraft_wire.protocol.fast_read import (
     long_string, read_unknown_tags, refuse, skip_long_size, string_readers,
 )
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -154,7 +154,10 @@ class UpdateRaftVoterResponse(Message, gc=False):
         try:
             if version == 0:
                 section = b"\0"
-                if self.unknown_tagged_fields or self.current_leader != _DEFAULT_CurrentLeader:
+                if (
+                    self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    or self.current_leader != _DEFAULT_CurrentLeader
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.current_leader != _DEFAULT_CurrentLeader:
                         current_leader = self.current_leader
@@ -170,11 +173,11 @@ class UpdateRaftVoterResponse(Message, gc=False):
                                 ) + string_size(host_size),
                                 host_raw, _write_i(current_leader.port),
                                 write_tags((), current_leader.unknown_tagged_fields)
-                                if current_leader.unknown_tagged_fields
+                                if current_leader.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                                 else b"\0",
                             )),
                         ))
-                    section = write_tags(known, self.unknown_tagged_fields)
+                    section = write_tags(known, self.unknown_tagged_fields, 0)
                 return b"".join((_write_ih(self.throttle_time_ms, self.error_code), section))
         except ENCODE_FAULTS:
             pass

@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, bytes_of, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -206,10 +206,16 @@ class UserScramCredentialRecord(Message, gc=False):
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
                 salt_raw = self.salt
+                if type(salt_raw) is not bytes:
+                    salt_raw = bytes_of(salt_raw)
                 salt_size = len(salt_raw) + 1
                 stored_key_raw = self.stored_key
+                if type(stored_key_raw) is not bytes:
+                    stored_key_raw = bytes_of(stored_key_raw)
                 stored_key_size = len(stored_key_raw) + 1
                 server_key_raw = self.server_key
+                if type(server_key_raw) is not bytes:
+                    server_key_raw = bytes_of(server_key_raw)
                 server_key_size = len(server_key_raw) + 1
                 return b"".join((
                     SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
@@ -218,7 +224,9 @@ class UserScramCredentialRecord(Message, gc=False):
                     stored_key_raw,
                     SIZES[server_key_size] if server_key_size < 128 else uvarint(server_key_size),
                     server_key_raw, _write_i(self.iterations),
-                    write_tags((), self.unknown_tagged_fields) if self.unknown_tagged_fields else b"\0",
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
                 ))
         except ENCODE_FAULTS:
             pass

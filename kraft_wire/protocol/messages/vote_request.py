@@ -10,7 +10,7 @@ from kraft_wire.protocol.fast_read import (
     UUIDS, long_count, long_string, nullable_string_readers, read_unknown_tags, refuse, string_readers,
 )
 from kraft_wire.protocol.fast_rows import row_reader
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, string_writers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -26,18 +26,18 @@ _read_iii = struct.Struct(">iii").unpack_from
 _read_iii16s16siqtB = struct.Struct(">iii16s16siq?B").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16s16s = struct.Struct(">16s16s").pack
-_write_Biii16s16siqt = struct.Struct(">Biii16s16siq?").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_iBB = struct.Struct(">iBB").pack
 _write_iii = struct.Struct(">iii").pack
-_write_iii16s16siqt = struct.Struct(">iii16s16siq?").pack
+_write_iii16s16siqb = struct.Struct(">iii16s16siqb").pack
 _write_iq = struct.Struct(">iq").pack
 _read_nullable_string = nullable_string_readers("")
 _read_string_B = string_readers("B")
 _read_string_Biii16s16siqtBBB = string_readers("Biii16s16siq?BBB")
 _read_nullable_string_iB = nullable_string_readers("iB")
 _read_nullable_string_iBB = nullable_string_readers("iBB")
+_write_string_Biii16s16siqbxxx = string_writers("Biii16s16siqbxxx")
+_write_string_iB = string_writers("iB")
 _read_rows_i_i_i_16s_16s_i_q_t = row_reader("i i i 16s 16s i q ?")
 
 
@@ -340,33 +340,32 @@ class VoteRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
-                topics = self.topics
-                if len(topics) == 1:
-                    item, = topics
-                    topic_name_raw = item.topic_name.encode()
-                    topic_name_size = len(topic_name_raw) + 1
-                    partitions = item.partitions
-                    if len(partitions) == 1:
-                        item_2, = partitions
-                        if (
-                            not (item_2.unknown_tagged_fields or item.unknown_tagged_fields or self.unknown_tagged_fields)
-                        ):
-                            return b"".join((
-                                SIZES[cluster_id_size]
-                                if cluster_id_size < 128
-                                else string_size(cluster_id_size),
-                                cluster_id_raw,
-                                _write_iBB(self.voter_id, 2, topic_name_size)
-                                if topic_name_size < 128
-                                else _write_iB(self.voter_id, 2) + string_size(topic_name_size),
-                                topic_name_raw,
-                                _write_Biii16s16siqt(
-                                    2, item_2.partition_index, item_2.replica_epoch, item_2.replica_id,
-                                    item_2.replica_directory_id, item_2.voter_directory_id,
-                                    item_2.last_offset_epoch, item_2.last_offset, item_2.pre_vote,
-                                ),
-                                b"\0\0\0",
-                            ))
+                if cluster_id_size < 128:
+                    topics = self.topics
+                    if len(topics) == 1:
+                        item, = topics
+                        topic_name_raw = item.topic_name.encode()
+                        topic_name_size = len(topic_name_raw) + 1
+                        if topic_name_size < 128:
+                            partitions = item.partitions
+                            if len(partitions) == 1:
+                                item_2, = partitions
+                                if (
+                                    len(item_2.replica_directory_id) == 16
+                                    and len(item_2.voter_directory_id) == 16
+                                    and item_2.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                    and item.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                    and self.unknown_tagged_fields is NO_UNKNOWN_TAGS
+                                ):
+                                    beginning = _write_string_iB[cluster_id_size](
+                                        cluster_id_size, cluster_id_raw, self.voter_id, 2,
+                                    )
+                                    return beginning + _write_string_Biii16s16siqbxxx[topic_name_size](
+                                        topic_name_size, topic_name_raw, 2, item_2.partition_index,
+                                        item_2.replica_epoch, item_2.replica_id, item_2.replica_directory_id,
+                                        item_2.voter_directory_id, item_2.last_offset_epoch,
+                                        item_2.last_offset, item_2.pre_vote,
+                                    )
         except ENCODE_FAULTS:
             pass
         out: list[bytes] = []
@@ -402,24 +401,28 @@ class VoteRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
+                        if len(item_2.replica_directory_id) != 16:
+                            refuse()
+                        if len(item_2.voter_directory_id) != 16:
+                            refuse()
                         out += (
-                            _write_iii16s16siqt(
+                            _write_iii16s16siqb(
                                 item_2.partition_index, item_2.replica_epoch, item_2.replica_id,
                                 item_2.replica_directory_id, item_2.voter_directory_id,
                                 item_2.last_offset_epoch, item_2.last_offset, item_2.pre_vote,
                             ),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item.unknown_tagged_fields)
-                        if item.unknown_tagged_fields
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -451,6 +454,10 @@ class VoteRequest(Message, gc=False):
                     for item_4 in partitions_2:
                         if item_4.pre_vote:
                             refuse()
+                        if version >= 1 and len(item_4.replica_directory_id) != 16:
+                            refuse()
+                        if version >= 1 and len(item_4.voter_directory_id) != 16:
+                            refuse()
                         out += (
                             _write_iii(item_4.partition_index, item_4.replica_epoch, item_4.replica_id),
                             _write_16s16s(item_4.replica_directory_id, item_4.voter_directory_id)
@@ -458,17 +465,17 @@ class VoteRequest(Message, gc=False):
                             else b"",
                             _write_iq(item_4.last_offset_epoch, item_4.last_offset),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out.append(
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0"
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

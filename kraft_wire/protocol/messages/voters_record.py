@@ -8,8 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import UUIDS, long_count, long_string, read_unknown_tags, string_readers
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fast_read import (
+    UUIDS, long_count, long_string, read_unknown_tags, refuse, string_readers,
+)
+from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -201,6 +203,8 @@ class VotersRecord(Message, gc=False):
                     else _write_h(self.version) + uvarint(voters_size)
                 )
                 for item in voters:
+                    if len(item.voter_directory_id) != 16:
+                        refuse()
                     endpoints = item.endpoints
                     endpoints_size = len(endpoints) + 1
                     out.append(
@@ -218,7 +222,7 @@ class VotersRecord(Message, gc=False):
                             SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
                             _write_H(item_2.port),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     kraft_version_feature = item.kraft_version_feature
@@ -228,13 +232,15 @@ class VotersRecord(Message, gc=False):
                             kraft_version_feature.max_supported_version,
                         ),
                         write_tags((), kraft_version_feature.unknown_tagged_fields)
-                        if kraft_version_feature.unknown_tagged_fields
+                        if kraft_version_feature.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return

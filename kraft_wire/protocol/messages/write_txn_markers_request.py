@@ -9,7 +9,9 @@ from typing import ClassVar
 from kraft_wire.protocol.fast_read import (
     SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, string_readers,
 )
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import (
+    NO_UNKNOWN_TAGS, SIZES, array_writers, string_size, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
     Message, decode_message_carefully, encode_message_carefully, refuse_position,
@@ -23,8 +25,8 @@ _read_ibB = struct.Struct(">ibB").unpack_from
 _read_qhtB = struct.Struct(">qh?B").unpack_from
 _write_i = struct.Struct(">i").pack
 _write_ib = struct.Struct(">ib").pack
-_write_qht = struct.Struct(">qh?").pack
-_write_qhtB = struct.Struct(">qh?B").pack
+_write_qhb = struct.Struct(">qhb").pack
+_write_qhbB = struct.Struct(">qhbB").pack
 _read_array_i = array_readers("i")
 _read_string_B = string_readers("B")
 _write_array_i = array_writers("i")
@@ -258,11 +260,11 @@ class WriteTxnMarkersRequest(Message, gc=False):
                     topics = item.topics
                     topics_size = len(topics) + 1
                     out.append(
-                        _write_qhtB(
+                        _write_qhbB(
                             item.producer_id, item.producer_epoch, item.transaction_result, topics_size,
                         )
                         if topics_size < 128
-                        else _write_qht(
+                        else _write_qhb(
                             item.producer_id, item.producer_epoch, item.transaction_result,
                         ) + uvarint(topics_size)
                     )
@@ -277,16 +279,18 @@ class WriteTxnMarkersRequest(Message, gc=False):
                             if partition_indexes_size < SHORT
                             else write_long_array(partition_indexes, "i"),
                             write_tags((), item_2.unknown_tagged_fields)
-                            if item_2.unknown_tagged_fields
+                            if item_2.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_ib(item.coordinator_epoch, item.transaction_version),
-                        write_tags((), item.unknown_tagged_fields) if item.unknown_tagged_fields else b"\0",
+                        write_tags((), item.unknown_tagged_fields)
+                        if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                        else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
@@ -298,12 +302,12 @@ class WriteTxnMarkersRequest(Message, gc=False):
                     topics_2 = item_3.topics
                     topics_size_2 = len(topics_2) + 1
                     out.append(
-                        _write_qhtB(
+                        _write_qhbB(
                             item_3.producer_id, item_3.producer_epoch, item_3.transaction_result,
                             topics_size_2,
                         )
                         if topics_size_2 < 128
-                        else _write_qht(
+                        else _write_qhb(
                             item_3.producer_id, item_3.producer_epoch, item_3.transaction_result,
                         ) + uvarint(topics_size_2)
                     )
@@ -320,18 +324,18 @@ class WriteTxnMarkersRequest(Message, gc=False):
                             if partition_indexes_size_2 < SHORT
                             else write_long_array(partition_indexes_2, "i"),
                             write_tags((), item_4.unknown_tagged_fields)
-                            if item_4.unknown_tagged_fields
+                            if item_4.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                             else b"\0",
                         )
                     out += (
                         _write_i(item_3.coordinator_epoch),
                         write_tags((), item_3.unknown_tagged_fields)
-                        if item_3.unknown_tagged_fields
+                        if item_3.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
                     )
                 out.append(
                     write_tags((), self.unknown_tagged_fields)
-                    if self.unknown_tagged_fields
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                     else b"\0"
                 )
                 return
