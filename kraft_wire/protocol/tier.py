@@ -31,14 +31,21 @@ def _load() -> Any:
     """The compiled package; None where it isn't installed, is switched off, or doesn't fit."""
     try:
         import kraft_wire_compiled
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         if error.name != "kraft_wire_compiled":
             _warn_once(f"can't be loaded ({error})")
         return None
-    if not kraft_wire_compiled.ENABLED:
+    except _BROKEN as error:
+        _warn_once(f"can't be loaded ({error!r})")
         return None
-    if kraft_wire_compiled.INTERFACE != INTERFACE:
-        _warn_once(f"is made for interface {kraft_wire_compiled.INTERFACE}, this is {INTERFACE}")
+    if getattr(kraft_wire_compiled, "__file__", None) is None:
+        # A folder without a module, as pip leaves where somebody's files lie among its own.
+        return None
+    if not getattr(kraft_wire_compiled, "ENABLED", True):
+        return None
+    theirs = getattr(kraft_wire_compiled, "INTERFACE", "unknown")
+    if theirs != INTERFACE:
+        _warn_once(f"is made for interface {theirs}, this is {INTERFACE}")
         return None
     return kraft_wire_compiled
 
@@ -71,8 +78,26 @@ def tier_of(cls: type[Message]) -> str:
 
 
 def tier() -> str:
-    """COMPILED where the compiled package is in use, for whatever messages it covers."""
-    return PURE if _compiled is None else COMPILED
+    """COMPILED where the compiled package is in use: where any message has its codec from there."""
+    return COMPILED if _taken_over or any(map(_is_taken_over, _covered())) else PURE
+
+
+def _covered() -> Iterator[str]:
+    """The modules of the messages that the compiled package knows."""
+    for package, modules in () if _compiled is None else _compiled.FINGERPRINTS.items():
+        yield from (f"{package}.{module}" for module in modules)
+
+
+def _is_taken_over(module: str) -> bool:
+    """Whether a message gets its compiled codec when it is imported."""
+    before = len(_taken_over)
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        # The compiled package is of another version, and knows a message that is none here.
+        if error.name != module:
+            raise
+    return len(_taken_over) > before
 
 
 def _warn_once(reason: str) -> None:
