@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
+from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.request_header import RequestHeader
 from kraft_wire.protocol.messages.response_header import ResponseHeader
@@ -75,7 +75,11 @@ def encode_request(
     """A request with its header, ready for framing. Raises EncodeError or UnsupportedVersion."""
     out: list[bytes] = []
     header = RequestHeader(api_key, version, correlation_id, client_id)
-    header.encode_into(out, request_header_version(api_key, version))
+    try:
+        header_version = request_header_version(api_key, version)
+    except KeyError:
+        raise EncodeError("RequestHeader", "request_api_key", f"there is no API {api_key}") from None
+    header.encode_into(out, header_version)
     body.encode_into(out, version)
     return b"".join(out)
 
@@ -83,13 +87,21 @@ def encode_request(
 def encode_response(api_key: int, version: int, correlation_id: int, body: Message) -> bytes:
     """A response with its header, ready for framing. Raises EncodeError or UnsupportedVersion."""
     out: list[bytes] = []
-    ResponseHeader(correlation_id).encode_into(out, response_header_version(api_key, version))
+    try:
+        header_version = response_header_version(api_key, version)
+    except KeyError:
+        raise EncodeError("ResponseHeader", "", f"there is no API {api_key}") from None
+    ResponseHeader(correlation_id).encode_into(out, header_version)
     body.encode_into(out, version)
     return b"".join(out)
 
 
 def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Message]:
     """A frame's correlation id and response. Raises DecodeError or UnsupportedVersion."""
-    header, end = ResponseHeader.decode_from(frame, response_header_version(api_key, version), 0)
+    try:
+        header_version = response_header_version(api_key, version)
+    except KeyError:
+        raise DecodeError("ResponseHeader", "", 0, f"there is no API {api_key}") from None
+    header, end = ResponseHeader.decode_from(frame, header_version, 0)
     body, _ = response_class(api_key).decode_from(frame, version, end)
     return header.correlation_id, body

@@ -80,6 +80,14 @@ class TestHeaders:
         with pytest.raises(DecodeError, match=r"RequestHeader\.correlation_id at offset 4: needs 4 bytes"):
             decode_request_header(bytes.fromhex("0012 0003 0000"))
 
+    def test_an_api_that_there_is_none_of(self) -> None:
+        with pytest.raises(EncodeError, match=r"RequestHeader\.request_api_key: there is no API 999"):
+            encode_request(999, 0, 1, None, ApiVersionsRequest())
+        with pytest.raises(EncodeError, match="ResponseHeader: there is no API 999"):
+            encode_response(999, 0, 1, ApiVersionsResponse())
+        with pytest.raises(DecodeError, match="ResponseHeader at offset 0: there is no API 999"):
+            decode_response(999, 0, bytes(10))
+
     def test_an_unknown_api(self) -> None:
         with pytest.raises(DecodeError, match="there is no API 999"):
             decode_request_header(bytes.fromhex("03e7 0000 00000000 ffff"))
