@@ -85,7 +85,7 @@ def encode_line(line: bytes, number: int) -> Answer:
             put_unknown_tags(message, asked.unknown_tags)
             raw = message.encode(asked.version)
         except ProtocolError as error:
-            return _refusal(line, number, explain(error, cls, in_json=True))
+            return _refusal(line, number, explain(error, cls))
     except (LineError, *_NOT_JSON) as error:
         return _refusal(line, number, str(error))
     return Answer(f'{{"message":"{cls.NAME}","version":{asked.version},"hex":"{raw.hex()}"}}', True)

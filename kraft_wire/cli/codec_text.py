@@ -58,7 +58,7 @@ def from_hex(text: str) -> bytes:
     raise LineError("hex: a byte has two digits, and one of them is missing")
 
 
-def explain(error: ProtocolError, cls: type[Message], *, moved_bytes: int = 0, in_json: bool = False) -> str:
+def explain(error: ProtocolError, cls: type[Message], *, moved_bytes: int = 0) -> str:
     """The error's text with the field's name as in the JSON form.
 
     Offsets are counted from ``moved_bytes`` before the data that was decoded; JSON has none.
@@ -66,9 +66,10 @@ def explain(error: ProtocolError, cls: type[Message], *, moved_bytes: int = 0, i
     where = json_place(cls, getattr(error, "field", ""))
     if isinstance(error, UnsupportedVersion):
         return str(UnsupportedVersion(error.message, error.version, error.reason, where))
-    if isinstance(error, DecodeError) and not in_json:
-        return str(DecodeError(error.message, where, error.offset + moved_bytes, error.reason))
-    if isinstance(error, DecodeError | EncodeError):
+    if isinstance(error, DecodeError):
+        offset = error.offset if error.offset < 0 else error.offset + moved_bytes
+        return str(DecodeError(error.message, where, offset, error.reason))
+    if isinstance(error, EncodeError):
         return str(EncodeError(error.message, where, error.reason))
     return str(error)
 

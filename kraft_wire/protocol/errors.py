@@ -212,11 +212,14 @@ class ProtocolError(Exception):
 
 
 class DecodeError(ProtocolError):
-    """Bytes that are not the message they should be: where (message, field, offset in bytes) and why."""
+    """Bytes that are not the message they should be: where (message, field, offset in bytes) and why.
+
+    In JSON, where there is no offset, it is -1.
+    """
 
     def __init__(self, message: str, field: str, offset: int, reason: str) -> None:
         where = f"{message}.{field}" if field else message
-        super().__init__(f"{where} at offset {offset}: {reason}")
+        super().__init__(f"{where}: {reason}" if offset < 0 else f"{where} at offset {offset}: {reason}")
         self.message = message
         self.field = field
         self.offset = offset

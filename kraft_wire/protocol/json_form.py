@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 from kraft_wire.protocol.careful_encode import is_default
@@ -28,6 +29,17 @@ _INTEGER_RANGES: Final = {
     "int64": (-(2**63), 2**63 - 1),
 }
 
+_PYTHON_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(_INTEGER_RANGES, int),
+    "bool": (bool, int),
+    "float64": (float, int),
+    "uuid": bytes,
+    "string": str,
+    "bytes": (bytes, bytearray, memoryview),
+    "records": (bytes, bytearray, memoryview),
+}
+"""What a field of each kind may hold, for the codec too."""
+
 _BASE64: Final = re.compile(r"(?:[\0- ]*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==))*[\0- ]*")
 """As Jackson reads it: white space between groups of four, and each group may end in padding."""
 _BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]+=*")
@@ -36,33 +48,87 @@ _BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]+=*")
 def structure_to_json(value: Structure, name: str, version: int) -> dict[str, Any]:
     """The JSON form of ``value``, which belongs to message ``name``.
 
-    Raises EncodeError or UnsupportedVersion.
+    Raises EncodeError or UnsupportedVersion, with the field.
     """
-    cls = type(value)
-    defaults = defaults_of(cls)
-    node: dict[str, Any] = {}
-    for field in cls.FIELDS:
-        member = getattr(value, field.name)
-        if not field.is_present(version):
-            if not field.ignorable and not is_default(member, field, defaults):
-                _check_null(member, field, name)
-                reason = "has a value, and does not exist at this version"
-                raise UnsupportedVersion(name, version, reason, field.name)
-        elif not field.is_tagged(version) or not is_default(member, field, defaults):
-            node[field.json_name] = _field_to_json(member, field, name, version)
-    return node
+    return _Writer(name, version).structure(value)
 
 
-def _field_to_json(member: Any, field: Field, name: str, version: int) -> Any:
-    if member is None:
-        if field.kind == "records" and field.nullable == NO_VERSIONS:
-            return ""
-        if not _shows_null(field, version):
-            raise EncodeError(name, field.name, "is None, and must not be")
-        return None
-    if field.array:
-        return [_element_to_json(element, field, name, version) for element in member]
-    return _element_to_json(member, field, name, version)
+class _Writer:
+    def __init__(self, name: str, version: int) -> None:
+        self.name = name
+        self.version = version
+        self.path: list[str] = []
+
+    def structure(self, value: Structure) -> dict[str, Any]:
+        defaults = defaults_of(type(value))
+        node: dict[str, Any] = {}
+        for field in value.FIELDS:
+            self.path.append(field.name)
+            member = getattr(value, field.name)
+            if not field.is_present(self.version):
+                if not field.ignorable and not is_default(member, field, defaults):
+                    self.absent(member, field)
+            elif not field.is_tagged(self.version) or not is_default(member, field, defaults):
+                node[field.json_name] = self.field(member, field)
+            self.path.pop()
+        return node
+
+    def absent(self, member: object, field: Field) -> NoReturn:
+        if member is None and field.nullable == NO_VERSIONS:
+            self.fail("is None, and must not be")
+        reason = "has a value, and does not exist at this version"
+        raise UnsupportedVersion(self.name, self.version, reason, joined_path(self.path))
+
+    def field(self, member: Any, field: Field) -> Any:
+        if member is None:
+            if field.kind == "records" and field.nullable == NO_VERSIONS:
+                return ""
+            if not _shows_null(field, self.version):
+                self.fail("is None, and must not be")
+            return None
+        if not field.array:
+            return self.element(member, field)
+        if not isinstance(member, Sequence) or isinstance(member, str | bytes):
+            self.fail(f"is a {type(member).__name__} instead of an array")
+        elements: list[Any] = []
+        for index, element in enumerate(member):
+            self.path.append(f"[{index}]")
+            if element is None and field.kind == "string":
+                elements.append(None)
+            else:
+                elements.append(self.element(element, field))
+            self.path.pop()
+        return elements
+
+    def element(self, member: Any, field: Field) -> Any:
+        wanted: Any = field.struct or _PYTHON_TYPES[field.kind]
+        if member is None:
+            self.fail("is None, and must not be")
+        if not isinstance(member, wanted):
+            self.fail(f"is a {type(member).__name__} instead of {_name(wanted)}")
+        if field.struct is not None:
+            return self.structure(member)
+        if field.kind == "uuid":
+            return self.identifier(member)
+        if field.kind == "bytes":
+            return b64encode(member).decode("ascii")
+        if field.kind == "bool":
+            return bool(member)
+        # Java's converter shows records as an empty binary whatever they hold.
+        return "" if field.kind == "records" else member
+
+    def identifier(self, member: bytes) -> str:
+        try:
+            return str(Uuid(member))
+        except ValueError as error:
+            self.fail(str(error))
+
+    def fail(self, reason: str) -> NoReturn:
+        raise EncodeError(self.name, joined_path(self.path), reason)
+
+
+def _name(wanted: type | tuple[type, ...]) -> str:
+    return wanted[0].__name__ if isinstance(wanted, tuple) else wanted.__name__
 
 
 def _shows_null(field: Field, version: int) -> bool:
@@ -77,24 +143,6 @@ def _shows_null(field: Field, version: int) -> bool:
     return field.nullable != NO_VERSIONS and field.nullable[0] < field.tagged_from
 
 
-def _check_null(member: Any, field: Field, name: str) -> None:
-    if member is None and field.nullable == NO_VERSIONS:
-        raise EncodeError(name, field.name, "is None, and must not be")
-
-
-def _element_to_json(member: Any, field: Field, name: str, version: int) -> Any:
-    if member is None and field.kind != "string":
-        raise EncodeError(name, field.name, "holds None, and must not")
-    if field.struct is not None:
-        return structure_to_json(member, name, version)
-    if field.kind == "uuid":
-        return str(member)
-    if field.kind == "bytes":
-        return b64encode(member).decode("ascii")
-    # Java's converter shows records as an empty binary whatever they hold.
-    return "" if field.kind == "records" else member
-
-
 def structure_from_json(cls: type[S], node: object, name: str, version: int) -> S:
     """Read the JSON form of a ``cls``; ``name`` is the message's. Raises DecodeError naming the field."""
     return _Reader(name, version).structure(cls, node)
@@ -107,12 +155,13 @@ class _Reader:
         self.path: list[str] = []
 
     def structure(self, cls: type[S], node: object) -> S:
-        members = node if isinstance(node, dict) else {}
+        if not isinstance(node, dict):
+            self.fail(f"is {_kind(node)} instead of an object")
         values: dict[str, Any] = {}
         for field in cls.FIELDS:
             self.path.append(field.json_name)
-            if field.json_name in members:
-                values[field.name] = self.field(field, members[field.json_name])
+            if field.json_name in node:
+                values[field.name] = self.field(field, node[field.json_name])
             elif field.is_present(self.version) and not field.is_tagged(self.version):
                 self.fail(f"is missing, and mandatory at version {self.version}")
             self.path.pop()
@@ -152,7 +201,7 @@ class _Reader:
         low, high = versions_of(cls)
         if not low <= self.version <= high:
             reason = f"{cls.__name__} exists at versions {low} to {high}"
-            raise UnsupportedVersion(self.name, self.version, reason, self.where())
+            raise UnsupportedVersion(self.name, self.version, reason, joined_path(self.path))
 
     def integer(self, kind: str, node: object) -> int:
         if isinstance(node, bool) or not isinstance(node, int):
@@ -182,10 +231,12 @@ class _Reader:
         return node
 
     def fail(self, reason: str) -> NoReturn:
-        raise DecodeError(self.name, self.where(), 0, reason)
+        raise DecodeError(self.name, joined_path(self.path), -1, reason)
 
-    def where(self) -> str:
-        return ".".join(self.path).replace(".[", "[")
+
+def joined_path(path: Sequence[str]) -> str:
+    """``topics``, ``[0]``, ``partitions`` as ``topics[0].partitions``."""
+    return ".".join(path).replace(".[", "[")
 
 
 def _kind(node: object) -> str:

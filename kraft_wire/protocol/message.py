@@ -14,7 +14,8 @@ from kraft_wire.protocol.schema import Structure
 class Message(Structure, gc=False):
     """One message of Kafka's protocol, at any of its versions.
 
-    Fields that a version lacks hold their defaults. Every method that takes a version raises
+    Fields that a version lacks hold their defaults. Arrays of structs are lists, all others are decoded to
+    tuples; either is encoded, and a tuple and a list are not equal. Every method that takes a version raises
     UnsupportedVersion outside MIN_VERSION..MAX_VERSION. Generated classes replace the codec here, which works
     from their field tables, by a fast one of their own.
     """
@@ -45,7 +46,10 @@ class Message(Structure, gc=False):
         return decode_message_carefully(cls, data, version, pos)
 
     def encode(self, version: int) -> bytes:
-        """The message's bytes at this version. Raises EncodeError or UnsupportedVersion."""
+        """The message's bytes at this version. Raises EncodeError (with the field) or UnsupportedVersion.
+
+        For a bool any integer of a byte will do: other than 0, it is true.
+        """
         out: list[bytes] = []
         self.encode_into(out, version)
         return b"".join(out)
@@ -55,13 +59,16 @@ class Message(Structure, gc=False):
         encode_message_carefully(self, out, version)
 
     def to_json(self, version: int) -> dict[str, Any]:
-        """The message in Kafka's own JSON form, as its JsonConverter classes and kafka-dump-log print it."""
+        """The message in Kafka's own JSON form, as its JsonConverter classes and kafka-dump-log print it.
+
+        Raises EncodeError or UnsupportedVersion.
+        """
         check_version(type(self), version)
         return structure_to_json(self, self.NAME, version)
 
     @classmethod
     def from_json(cls, obj: dict[str, Any], version: int) -> Self:
-        """Read Kafka's own JSON form. Raises DecodeError naming the field."""
+        """Read Kafka's own JSON form. Raises DecodeError (naming the field) or UnsupportedVersion."""
         check_version(cls, version)
         return structure_from_json(cls, obj, cls.NAME, version)
 

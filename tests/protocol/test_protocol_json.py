@@ -18,9 +18,12 @@ from kraft_wire.protocol.messages.fetch_snapshot_response import (
     TopicSnapshot,
 )
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
+from kraft_wire.protocol.messages.vote_request import TopicData, VoteRequest
 from kraft_wire.protocol.uuid import Uuid
 
 ELECTION: dict[str, Any] = {
@@ -71,10 +74,10 @@ def test_null_is_shown_even_where_the_version_has_none() -> None:
 
 def test_null_where_no_version_has_it() -> None:
     topic = TopicPartitions("a", None)  # type: ignore[arg-type]
-    with pytest.raises(EncodeError, match=r"ElectLeadersRequest\.partitions: is None"):
+    with pytest.raises(EncodeError, match=r"\.topic_partitions\[0\]\.partitions: is None"):
         ElectLeadersRequest(1, [topic]).to_json(2)
     topic = TopicPartitions("a", (1, None))  # type: ignore[arg-type]
-    with pytest.raises(EncodeError, match=r"ElectLeadersRequest\.partitions: holds None"):
+    with pytest.raises(EncodeError, match=r"\.topic_partitions\[0\]\.partitions\[1\]: is None"):
         ElectLeadersRequest(1, [topic]).to_json(2)
 
 
@@ -85,9 +88,7 @@ def test_strings_and_records_that_must_not_be_null_are_shown_as_java_does() -> N
 
 
 def test_the_names_that_java_prints_for_numbers_without_a_form_in_json_are_not_read() -> None:
-    with pytest.raises(
-        DecodeError, match="value at offset 0: is a string instead of a number with a fraction"
-    ):
+    with pytest.raises(DecodeError, match="value: is a string instead of a number with a fraction"):
         ClientQuotaRecord.from_json({"entity": [], "key": "", "value": "NaN", "remove": False}, 0)
 
 
@@ -135,28 +136,28 @@ def test_small_integers_above_their_range_are_read_as_java_does(given: int, read
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"electionType": 257}, "electionType at offset 0: 257 does not fit int8"),
-        ({"electionType": "1"}, "electionType at offset 0: is a string instead of an integer"),
-        ({"electionType": True}, "electionType at offset 0: is True instead of an integer"),
-        ({"electionType": 1.0}, "electionType at offset 0: is 1.0 instead of an integer"),
-        ({"timeoutMs": 2**31}, "timeoutMs at offset 0: 2147483648 does not fit int32"),
-        ({"timeoutMs": None}, "timeoutMs at offset 0: is null instead of an integer"),
-        ({"topicPartitions": {}}, "topicPartitions at offset 0: is an object instead of an array"),
+        ({"electionType": 257}, "electionType: 257 does not fit int8"),
+        ({"electionType": "1"}, "electionType: is a string instead of an integer"),
+        ({"electionType": True}, "electionType: is True instead of an integer"),
+        ({"electionType": 1.0}, "electionType: is 1.0 instead of an integer"),
+        ({"timeoutMs": 2**31}, "timeoutMs: 2147483648 does not fit int32"),
+        ({"timeoutMs": None}, "timeoutMs: is null instead of an integer"),
+        ({"topicPartitions": {}}, "topicPartitions: is an object instead of an array"),
         (
             {"topicPartitions": [{}]},
-            "topicPartitions[0].topic at offset 0: is missing, and mandatory at version 2",
+            "topicPartitions[0].topic: is missing, and mandatory at version 2",
         ),
         (
             {"topicPartitions": [5]},
-            "topicPartitions[0].topic at offset 0: is missing, and mandatory at version 2",
+            "topicPartitions[0]: is 5 instead of an object",
         ),
         (
             {"topicPartitions": [{"topic": "a", "partitions": [1, None]}]},
-            "topicPartitions[0].partitions[1] at offset 0: is null instead of an integer",
+            "topicPartitions[0].partitions[1]: is null instead of an integer",
         ),
         (
             {"topicPartitions": [{"topic": ["a"], "partitions": []}]},
-            "topicPartitions[0].topic at offset 0: is an array instead of a string",
+            "topicPartitions[0].topic: is an array instead of a string",
         ),
     ],
 )
@@ -176,7 +177,7 @@ def test_a_struct_that_the_version_lacks_even_where_its_field_is_ignored() -> No
 
 
 def test_a_missing_field() -> None:
-    with pytest.raises(DecodeError, match="electionType at offset 0: is missing"):
+    with pytest.raises(DecodeError, match="electionType: is missing"):
         ElectLeadersRequest.from_json({}, 1)
     assert (
         ElectLeadersRequest.from_json({"topicPartitions": None, "timeoutMs": 1}, 0).topic_partitions is None
@@ -185,7 +186,7 @@ def test_a_missing_field() -> None:
 
 @pytest.mark.parametrize("text", ["AQI", "A*I=", "-_8=", "A QI=", "AQI= =", "AQI\u00e4", "AQ=", "===="])
 def test_what_is_no_base64(text: str) -> None:
-    with pytest.raises(DecodeError, match=r"authBytes at offset 0: is no base64"):
+    with pytest.raises(DecodeError, match=r"authBytes: is no base64"):
         SaslAuthenticateRequest.from_json({"authBytes": text}, 2)
 
 
@@ -197,5 +198,54 @@ def test_base64_as_jackson_reads_it(text: str, raw: bytes) -> None:
 
 
 def test_what_is_no_id() -> None:
-    with pytest.raises(DecodeError, match=r"topicId at offset 0: id 'AAAA' holds 3 bytes"):
+    with pytest.raises(DecodeError, match=r"topicId: id 'AAAA' holds 3 bytes"):
         TopicRecord.from_json({"name": "a", "topicId": "AAAA"}, 0)
+
+
+@pytest.mark.parametrize(("given", "shown"), [([], "an array"), ("x", "a string"), (None, "null"), (5, "5")])
+def test_what_is_no_object(given: Any, shown: str) -> None:
+    for cls, version in ((VoteRequest, 2), (NoOpRecord, 0)):
+        with pytest.raises(DecodeError) as caught:
+            cls.from_json(given, version)
+        assert str(caught.value) == f"{cls.NAME}: is {shown} instead of an object"
+        assert caught.value.offset == -1
+
+
+VOTE = {
+    "cluster_id": 5,
+    "voter_id": "x",
+    "topics": 5,
+    "topics[0]": None,
+    "topics[1]": VotePartition(),
+    "topics[0].topic_name": b"t",
+    "topics[0].partitions": "x",
+    "topics[0].partitions[1].pre_vote": "no",
+    "topics[0].partitions[1].last_offset": 1.5,
+    "topics[0].partitions[0].replica_directory_id": b"123",
+    "topics[0].partitions[0].voter_directory_id": "AAAA",
+}
+
+
+@pytest.mark.parametrize(("path", "value"), VOTE.items(), ids=VOTE)
+def test_wrong_contents_are_named_with_their_path(path: str, value: Any) -> None:
+    message: Any = VoteRequest(topics=[TopicData("t", [VotePartition(), VotePartition()]), TopicData()])
+    *steps, last = path.replace("[", ".[").split(".")
+    holder = message
+    for step in steps:
+        holder = holder[int(step[1:-1])] if step[0] == "[" else getattr(holder, step)
+    if last[0] == "[":
+        holder[int(last[1:-1])] = value
+    else:
+        setattr(holder, last, value)
+    with pytest.raises(EncodeError) as caught:
+        message.to_json(2)
+    assert caught.value.field == path
+
+
+def test_an_id_of_plain_bytes_is_shown_as_an_id() -> None:
+    assert TopicRecord("t", bytes(16)).to_json(0)["topicId"] == str(Uuid.ZERO)  # type: ignore[arg-type]
+
+
+def test_bytes_that_are_none_are_not_shown() -> None:
+    with pytest.raises(EncodeError, match="auth_bytes: is a str instead of bytes"):
+        SaslAuthenticateRequest("x").to_json(2)  # type: ignore[arg-type]
