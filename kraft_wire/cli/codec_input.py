@@ -10,6 +10,8 @@ from typing import Annotated, BinaryIO
 
 from cyclopts import Parameter
 
+from kraft_wire.cli.errors import CommandError
+
 STDIN = "-"
 CHUNK_BYTES = 64 * 1024
 
@@ -25,8 +27,13 @@ InputFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_is_no
 
 @contextmanager
 def chunks_of(file: str) -> Iterator[Iterator[bytes]]:
-    """A file's bytes, or standard input's, in pieces: each as soon as there is any. Raises OSError."""
+    """A file's bytes, or standard input's, in pieces: each as soon as there is any.
+
+    Raises OSError, and CommandError where standard input is closed.
+    """
     if file == STDIN:
+        if sys.stdin is None:
+            raise CommandError("standard input is closed; name a file")
         yield _chunks(sys.stdin.buffer)
         return
     with Path(file).open("rb") as opened:

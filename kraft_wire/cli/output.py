@@ -5,11 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from kraft_wire.cli.errors import CommandError
+
 LINES_AT_ONCE = 512
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Write lines to stdout as they are made; what was made before an exception is written, too."""
+    """Write lines to stdout as they are made; what was made before an exception is written, too.
+
+    Raises CommandError where stdout is closed.
+    """
+    if sys.stdout is None:
+        raise CommandError("standard output is closed")
     stdout = sys.stdout.buffer
     pending: list[str] = []
     try:

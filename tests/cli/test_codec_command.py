@@ -317,3 +317,20 @@ def test_a_stream_is_shown_as_it_comes() -> None:
             assert json.loads(process.stdout.readline())["header"]["correlationId"] == number
         pipe.close()
         assert process.wait() == 0
+
+
+class TestClosedStreams:
+    @pytest.mark.parametrize("command", ["decode", "encode", "decode --frames --client"])
+    def test_standard_input(self, command: str, files: Path) -> None:
+        assert shell(f"{command} <&-") == (1, "kraft-wire: standard input is closed; name a file\n")
+
+    @pytest.mark.parametrize("command", ["decode lines", "encode lines", "decode --frames --client client"])
+    def test_standard_output(self, command: str, files: Path) -> None:
+        assert shell(f"{command} >&-") == (1, "kraft-wire: standard output is closed\n")
+
+
+def shell(command: str) -> tuple[int, str]:
+    """The exit code of ``kraft-wire codec ...`` and what it says on stderr."""
+    line = f'"{sys.executable}" -m kraft_wire.cli codec {command}'
+    done = subprocess.run(["/bin/sh", "-c", line], stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr
