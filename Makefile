@@ -27,6 +27,7 @@ SCHEMA_JUDGE_STAMP := $(KAFKA)/schema-judge/.complete
 # The optional wheel is never installed into .venv: tests find it unpacked here.
 COMPILED_SITE := build/compiled-site
 COMPILED_STAMP := $(COMPILED_SITE)/.complete
+COMPILED_WHEEL := dist/kraft_wire_compiled-*.whl
 SANITIZED_SITE := build/sanitized-site
 SANITIZED_STAMP := $(SANITIZED_SITE)/.complete
 SANITIZE := -fsanitize=address,undefined
@@ -38,7 +39,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat java maven compiler wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat check format bench bench-codec lock clean
+.PHONY: help venv kafka kcat java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat check format bench bench-codec lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
@@ -121,6 +122,7 @@ $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA
 	@touch $@
 
 wheel-compiled: $(COMPILED_STAMP)
+	@echo "make: the wheel is $$(echo $(COMPILED_WHEEL))"
 
 # Folders for the sources, the wheel, and the wheel's contents.
 define compile_codec
@@ -134,7 +136,8 @@ define compile_codec
 @touch $(3)/.complete
 endef
 
-$(COMPILED_STAMP): $(COMPILED_INPUTS) | venv compiler
+# A wheel that is gone is made again.
+$(COMPILED_STAMP): $(COMPILED_INPUTS) $(if $(wildcard $(COMPILED_WHEEL)),,no-wheel) | venv compiler
 	$(call compile_codec,build/compiled,dist,$(@D))
 
 $(SANITIZED_STAMP): export CFLAGS := $(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
