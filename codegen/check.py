@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from codegen.errors import SchemaError
 from codegen.model import ENTITY_TYPES, INTEGER_RANGES, Field, Message, Struct, walk_fields
-from codegen.naming import RESERVED_CLASS_NAMES, snake_case
+from codegen.naming import RESERVED_CLASS_NAMES, field_name
 from codegen.versions import Versions
 
 API_KEYS = range(-(2**15), 2**15)
@@ -162,7 +162,7 @@ def _group_problems(fields: tuple[Field, ...]) -> Iterator[str]:
     names = [field.name for field in fields]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"field {name} is specified twice"
-    snakes = [snake_case(name) for name in sorted(set(names))]
+    snakes = [field_name(name) for name in sorted(set(names))]
     for snake in sorted({snake for snake in snakes if snakes.count(snake) > 1}):
         yield f"two fields would be called {snake} in Python"
     tags = sorted(field.tag for field in fields if field.tag is not None)

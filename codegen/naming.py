@@ -65,6 +65,11 @@ RESERVED_LOCAL_NAMES = frozenset(
     }
 )
 """Modules and functions that generated modules import, and that a local variable can't hide."""
+RESERVED_FIELD_NAMES = frozenset(
+    {"decode", "decode_from", "encode", "encode_into", "from_json", "to_json", "unknown_tagged_fields"}
+    | {"float", "msgspec", "staticmethod"}
+)
+"""Names that every message has already, and those that a generated class's body uses."""
 
 
 def snake_case(name: str) -> str:
@@ -73,6 +78,12 @@ def snake_case(name: str) -> str:
     name = _ACRONYM_THEN_WORD.sub(r"\1_\2", name)
     snake = _WORD_THEN_CAPITAL.sub(r"\1_\2", name).lower()
     return snake + "_" if keyword.iskeyword(snake) else snake
+
+
+def field_name(name: str) -> str:
+    """A field's name: as snake_case, and beside what a message is and does: ``Encode`` -> ``encode_``."""
+    snake = snake_case(name)
+    return snake + "_" if snake in RESERVED_FIELD_NAMES else snake
 
 
 def json_name(name: str) -> str:

@@ -8,7 +8,7 @@ from math import isfinite
 
 from codegen.check import parse_integer
 from codegen.model import INTEGER_RANGES, NO_NOTES, Field, Message, Notes, Struct, Type
-from codegen.naming import json_name, snake_case
+from codegen.naming import field_name, json_name, snake_case
 from codegen.versions import Versions
 
 NEVER = 32768
@@ -125,7 +125,7 @@ class _Planner:
             flexible_from = NEVER if field.flexible.empty else field.flexible.low
         return FieldPlan(
             kafka_name=field.name,
-            name=snake_case(field.name),
+            name=field_name(field.name),
             json_name=json_name(field.name),
             type=field.type,
             present=present,

@@ -16,7 +16,7 @@ from codegen.index import emit_index
 from codegen.kafka_json import parse
 from codegen.plan import plan
 from kraft_wire.protocol.errors import EncodeError, ProtocolError, UnsupportedVersion
-from kraft_wire.protocol.message import decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.uuid import Uuid
 
 EVERYTHING = generated(everything()).EverythingRequest
@@ -55,6 +55,27 @@ def test_everything_damaged_is_judged_alike(version: int) -> None:
                 except ProtocolError as error:
                     answers.append(repr(error))
             assert answers[0] == answers[1]
+
+
+MEMBERS = [name for name in dir(Message) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("member", [*MEMBERS, "unknown_tagged_fields", "msgspec", "float", "staticmethod"])
+def test_a_field_called_like_what_every_message_has(member: str) -> None:
+    kafka = "".join(word.capitalize() for word in member.split("_"))
+    fields = [
+        field(name=kafka, type="int8"),
+        field(name="number", type="float64", default="NaN"),
+        field(name="part", type="Part", fields=[field(name=kafka, type="string")]),
+    ]
+    cls = generated(message(fields=fields)).SampleRequest
+    name = next(each for each in cls.__struct_fields__ if each.startswith(member.lower()))
+    value = cls(**{name: 5}, number=1.0)
+    assert cls.decode(value.encode(1), 1) == value
+    shown = value.to_json(1)
+    assert shown[kafka[0].lower() + kafka[1:]] == 5
+    assert cls.from_json(shown, 1) == value
+    assert hasattr(cls, "unknown_tagged_fields")
 
 
 class TestDefaults:
