@@ -10,9 +10,9 @@ from pathlib import Path
 from codegen.cython_package import write_cython
 from codegen.diff import compare
 from codegen.diff.report import as_json, as_text
-from codegen.errors import ImportFailed, SchemaError, TargetRefused
+from codegen.errors import ImportFailed, SchemaError, TargetFailed, TargetRefused
 from codegen.generate import differences, render, write
-from codegen.importer import import_schemas
+from codegen.importer import import_schemas, is_version
 from codegen.packages import PACKAGES, SCHEMAS, Package
 from codegen.sources import read_schemas
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--from and --into belong together")
     try:
         return int(options.run(options))
-    except (ImportFailed, SchemaError, TargetRefused) as error:
+    except (ImportFailed, SchemaError, TargetFailed, TargetRefused) as error:
         print(f"codegen: {error}", file=sys.stderr)
         return 2 if options.command == "diff" else 1
 
@@ -84,9 +84,12 @@ def _cython(options: argparse.Namespace) -> int:
 
 def _generate(options: argparse.Namespace) -> int:
     packages: Iterable[Package] = PACKAGES
+    root = options.root.resolve()
     if options.source is not None:
         packages = [Package(options.source.resolve(), options.into.resolve())]
-    failed = [_generate_package(each, options.root.resolve(), options.check) for each in packages]
+        if options.into.resolve() in [root / each.target for each in PACKAGES]:
+            raise TargetRefused(options.into, "it is the project's own; see codegen/packages.py")
+    failed = [_generate_package(each, root, options.check) for each in packages]
     return int(any(failed))
 
 
@@ -104,9 +107,8 @@ def _schemas_called(name: str, root: Path) -> Path:
     for folder in (Path(name), root / SCHEMAS / name):
         if folder.exists():
             return folder
-    raise SchemaError(
-        name, f"neither a folder nor in {SCHEMAS}; `python -m codegen import --kafka` fetches it"
-    )
+    hint = f"; `python -m codegen import --kafka {name}` fetches it" if is_version(name) else ""
+    raise SchemaError(name, f"neither a folder nor in {SCHEMAS}{hint}")
 
 
 def _generate_package(package: Package, root: Path, check: bool) -> bool:

@@ -24,3 +24,10 @@ class TargetRefused(Exception):
 
     def __init__(self, target: Path, reason: str) -> None:
         super().__init__(f"nothing is written into {target}: {reason}")
+
+
+class TargetFailed(Exception):
+    """A folder that generated code can't be written into."""
+
+    def __init__(self, target: Path, error: OSError) -> None:
+        super().__init__(f"can't write into {target}: {error.strerror or error}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import keyword
+import sys
 from pathlib import Path
 
 from codegen.emit import MARK, emit_module
-from codegen.errors import SchemaError, TargetRefused
+from codegen.errors import SchemaError, TargetFailed, TargetRefused
 from codegen.importer import MANIFEST
 from codegen.index import emit_index
 from codegen.plan import MessagePlan, plan
@@ -65,22 +66,27 @@ def write(files: dict[str, str], target: Path) -> list[str]:
     """Make ``target`` hold exactly ``files``; returns the names of those that changed.
 
     Raises TargetRefused, before anything is touched, where that would overwrite or delete what was not
-    generated, or where the folder could not be imported.
+    generated, or where the folder could not be imported; TargetFailed where it can't be written.
     """
-    changed = differences(files, target)
-    _refuse_foreign(target, changed)
-    target.mkdir(parents=True, exist_ok=True)
-    for name in changed:
-        if name in files:
-            (target / name).write_text(files[name], encoding="utf-8")
-        else:
-            (target / name).unlink()
+    try:
+        changed = differences(files, target)
+        _refuse_foreign(target, changed)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in changed:
+            if name in files:
+                (target / name).write_text(files[name], encoding="utf-8")
+            else:
+                (target / name).unlink()
+    except OSError as error:
+        raise TargetFailed(target, error) from error
     return changed
 
 
 def _refuse_foreign(target: Path, changed: list[str]) -> None:
     if not target.name.isidentifier() or keyword.iskeyword(target.name):
         raise TargetRefused(target, "its name is no Python package's")
+    if target.name in sys.stdlib_module_names:
+        raise TargetRefused(target, f"{target.name} is a module of Python's own, which it would hide")
     if not target.exists():
         return
     if not target.is_dir():

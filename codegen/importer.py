@@ -40,9 +40,12 @@ JARS = (
     Jar("kafka-share-coordinator", "common/message/", since=(4, 0)),
     Jar("kafka-transaction-coordinator", "common/message/"),
 )
-"""Complete from Kafka 3.9 on."""
+"""Complete from OLDEST_KAFKA on."""
+OLDEST_KAFKA = (3, 9)
 MANIFEST = "MANIFEST"
 _VERSION = re.compile(r"(?P<major>\d+)\.(?P<minor>\d+)(\.\d+)*(-[A-Za-z0-9.-]+)?")
+_ERROR = "[ERROR]"
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>kraft-wire</groupId><artifactId>kafka-schemas</artifactId><version>1</version>
@@ -55,12 +58,20 @@ _DEPENDENCY = (
 )
 
 
+def is_version(text: str) -> bool:
+    """Whether this is how a version of Kafka is written ("4.4.0")."""
+    return _VERSION.fullmatch(text) is not None
+
+
 def jars_of(version: str) -> list[Jar]:
-    """The jars that hold the schemas of a version of Kafka ("4.4.0"). Raises ImportFailed for no version."""
+    """The jars that hold the schemas of a version of Kafka ("4.4.0"). Raises ImportFailed."""
     match = _VERSION.fullmatch(version)
     if match is None:
         raise ImportFailed(f"{version!r} is no version of Kafka; write 4.4.0")
     release = int(match["major"]), int(match["minor"])
+    if release < OLDEST_KAFKA:
+        oldest = ".".join(map(str, OLDEST_KAFKA))
+        raise ImportFailed(f"Kafka {version} doesn't publish all of its schemas; take {oldest} or later")
     return [jar for jar in JARS if jar.since <= release]
 
 
@@ -138,8 +149,15 @@ def _resolve(version: str, folder: Path) -> None:
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ImportFailed(
-            f"Maven could not resolve Kafka {version}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+            f"Maven could not resolve Kafka {version}: {_complaint(done.stdout + done.stderr)}"
         )
+
+
+def _complaint(said: str) -> str:
+    """What Maven says is wrong: the first of its errors, in plain text."""
+    lines = [line.strip() for line in _TERMINAL_CODE.sub("", said).splitlines() if line.strip()]
+    errors = [line.removeprefix(_ERROR).strip() for line in lines if line.startswith(_ERROR)]
+    return (errors or lines or ["it doesn't say why"])[0].removesuffix("-> [Help 1]").rstrip()
 
 
 def only_facts(node: Any, where: str) -> Any:

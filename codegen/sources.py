@@ -53,6 +53,8 @@ def read_schemas(folder: Path) -> list[Source]:
             raise SchemaError(source.file, f"message {name} is in {found[name].file} as well")
         check(source.message)
         found[name] = source
+    if not found:
+        raise SchemaError(str(folder), "its files hold no message")
     return [found[name] for name in sorted(found)]
 
 
@@ -60,7 +62,7 @@ def _read_kafka_json(paths: Sequence[Path]) -> Iterator[Source]:
     for path in paths:
         message = parse(_text(path), path.name)
         if message.name != path.stem:
-            raise SchemaError(path.name, f"holds message {message.name}")
+            raise SchemaError(path.name, f"holds message {message.name}; call it {message.name}.json")
         yield Source(path.name, message)
 
 

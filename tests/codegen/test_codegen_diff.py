@@ -509,7 +509,22 @@ class TestCommand:
 
     def test_a_version_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["diff", "1.2.3", NEWEST]) == 2
-        assert "codegen: 1.2.3: neither a folder nor in schemas/kafka" in capsys.readouterr().err
+        assert capsys.readouterr().err == (
+            "codegen: 1.2.3: neither a folder nor in schemas/kafka;"
+            " `python -m codegen import --kafka 1.2.3` fetches it\n"
+        )
+        assert main(["diff", "nowhere", NEWEST]) == 2
+        assert capsys.readouterr().err == "codegen: nowhere: neither a folder nor in schemas/kafka\n"
+
+    @pytest.mark.parametrize("file", ["enums", "notes", "README.md"])
+    def test_a_folder_without_a_schema_at_its_top(
+        self, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "deeper").mkdir()
+        (tmp_path / "deeper" / "fetch").write_text("")
+        (tmp_path / file).write_text("")
+        assert main(["diff", str(tmp_path), NEWEST]) == 2
+        assert f"codegen: {tmp_path}: " in capsys.readouterr().err
 
     def test_a_schema_that_is_none(
         self, folders: tuple[str, str], capsys: pytest.CaptureFixture[str]

@@ -102,6 +102,26 @@ class TestImport:
         artifacts = [{jar.artifact for jar in jars_of(version)} for version in ("3.9.2", "4.0.0")]
         assert artifacts[1] - artifacts[0] == {"kafka-share-coordinator"}
 
+    @pytest.mark.parametrize("version", ["3.8.0", "2.8.1", "0.11.0"])
+    def test_a_kafka_that_is_too_old(self, tmp_path: Path, version: str) -> None:
+        with pytest.raises(ImportFailed, match=f"Kafka {version} .* take 3.9 or later"):
+            import_schemas(version, tmp_path / "out", tmp_path)
+
+    def test_what_maven_says_is_one_plain_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        maven = tmp_path / "mvn"
+        lines = (
+            "[INFO] x",
+            r"[\033[1;31mERROR\033[m] no \033[1mkafka\033[m 9.9.9 -> \033[1m[Help 1]\033[m",
+            "[ERROR] more",
+        )
+        said = r"\n".join(lines)
+        maven.write_text(f"#!/bin/sh\nprintf '{said}'\nexit 1\n")
+        maven.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        with pytest.raises(ImportFailed) as caught:
+            import_schemas("9.9.9", tmp_path / "out", None)
+        assert str(caught.value) == "Maven could not resolve Kafka 9.9.9: no kafka 9.9.9"
+
     @pytest.mark.parametrize("version", ["newest", "4", "../4.4.0", "4.4.0/.."])
     def test_what_is_no_version(self, tmp_path: Path, version: str) -> None:
         with pytest.raises(ImportFailed, match="is no version of Kafka"):
@@ -233,7 +253,9 @@ class TestGenerate:
         schemas = project / SCHEMAS / NEWEST_KAFKA
         (schemas / "VoteRequest.json").rename(schemas / "WoteRequest.json")
         assert main(["generate", "--root", str(project)]) == 1
-        assert "WoteRequest.json: holds message VoteRequest" in capsys.readouterr().err
+        assert (
+            "WoteRequest.json: holds message VoteRequest; call it VoteRequest.json" in capsys.readouterr().err
+        )
 
     def test_two_requests_with_one_key(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         schemas = project / SCHEMAS / NEWEST_KAFKA

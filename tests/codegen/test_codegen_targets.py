@@ -15,7 +15,7 @@ from schema_samples import field, message
 from codegen import sources
 from codegen.__main__ import ROOT, main
 from codegen.kafka_json import parse
-from codegen.packages import NEWEST_KAFKA, SCHEMAS
+from codegen.packages import NEWEST_KAFKA, PACKAGES, SCHEMAS, Package
 from codegen.sources import FrontEnd, Source
 
 
@@ -154,6 +154,33 @@ class TestWhatIsRefused:
         assert generate(schemas, tmp_path / name) == 1
         assert "its name is no Python package's" in capsys.readouterr().err
         assert not (tmp_path / name).exists()
+
+    @pytest.mark.parametrize("name", ["json", "struct"])
+    def test_a_target_that_would_hide_a_module_of_python(
+        self, schemas: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert generate(schemas, tmp_path / name) == 1
+        assert f"{name} is a module of Python's own" in capsys.readouterr().err
+        assert not (tmp_path / name).exists()
+
+    @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.target.name)
+    def test_a_package_of_the_project(
+        self, schemas: Path, tmp_path: Path, package: Package, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        own = tmp_path / package.target
+        generate(schemas, own)
+        assert generate(schemas, own, "--root", str(tmp_path)) == 1
+        assert "it is the project's own; see codegen/packages.py" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("parent", ["a_file", "/proc"])
+    def test_a_target_that_cannot_be_made(
+        self, schemas: Path, tmp_path: Path, parent: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "a_file").write_text("precious")
+        target = tmp_path / parent / "messages"
+        assert generate(schemas, target) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"codegen: can't write into {target}: ")
 
     @pytest.mark.parametrize("option", ["--from", "--into"])
     def test_half_of_the_options(
