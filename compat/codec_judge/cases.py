@@ -218,6 +218,8 @@ class Judge:
         message = ours.made_from(self.classes[case.java_name], shown)
         _same("the object", ours.object_text(message), _normal(shown))
         our_bytes = ours.written(message, case.version, carefully=case.carefully)
+        if (name := self._explained(our_bytes, their_bytes)) is not None:
+            return name
         _same("bytes", our_bytes, their_bytes, shown)
         our_json = ours.json_text(message, case.version)
         _same("JSON", our_json, _normal(their_json), shown)
@@ -242,9 +244,8 @@ class Judge:
         )
         if isinstance(found, str) or answer[0].startswith("!"):
             our = found if isinstance(found, str) else ours.object_text(found.message)
-            for each in self._stricter:
-                if each.explains(our, answer[0]):
-                    return each.name
+            if (name := self._explained(our, answer[0])) is not None:
+                return name
             _same("what is read", our, answer[0], given)
             return "refused"
         unread, shown, written, their_json = answer
@@ -255,6 +256,9 @@ class Judge:
         _same("what is written again", our_bytes, written, given)
         _same("JSON", ours.json_text(message, case.version), _normal(their_json), given)
         return "accepted"
+
+    def _explained(self, our: str, their: str) -> str | None:
+        return next((each.name for each in self._stricter if each.explains(our, their)), None)
 
     def _compare_parsed(self, case: Case, text: str, answer: list[str]) -> str:
         message = ours.parsed(self.classes[case.java_name], case.version, text)

@@ -1,6 +1,8 @@
-"""Where we differ from a Kafka on purpose: what it accepts and we refuse. Kafka 4.4 has none of these.
+"""Where we differ from a Kafka on purpose: what it accepts and we refuse.
 
-Its readers got limits in 4.4: of the elements in an array, of the tagged fields in a structure, and that
+Any Kafka writes what nobody can read: unknown tagged fields with a tag that the message knows.
+
+Kafka's readers got limits in 4.4: of the elements in an array, of the tagged fields in a structure, and that
 their number is not negative. Ours has them whatever the version of the schemas, since an unlimited count is
 memory for the asking.
 """
@@ -35,6 +37,9 @@ BEFORE_4_4 = (
 )
 
 
+ANY = (Stricter("a known tag among the unknown ones", r"^!error .* tag (\d+) is known", -1),)
+
+
 def stricter_than(kafka: str) -> tuple[Stricter, ...]:
     """The ways for a version of Kafka ("4.3.1")."""
-    return BEFORE_4_4 if tuple(map(int, kafka.split("."))) < (4, 4) else ()
+    return ANY + (BEFORE_4_4 if tuple(map(int, kafka.split("."))) < (4, 4) else ())
