@@ -49,14 +49,14 @@ def _sides(text: bytes) -> tuple[bytes, bytes]:
         raise NotRaw(f"{found}: one connection is wanted, as tshark -q -z follow,tcp,raw,0 prints it")
     client: list[bytes] = []
     server: list[bytes] = []
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         if not line.startswith(_HEAD):
-            (server if line.startswith(b"\t") else client).append(line)
+            (server if line.startswith(b"\t") else client).append(_bytes(line, number))
+    return b"".join(client), b"".join(server)
+
+
+def _bytes(line: bytes, number: int) -> bytes:
     try:
-        return _bytes(client), _bytes(server)
+        return bytes.fromhex(line.decode("ascii", "replace"))
     except ValueError:
-        raise NotRaw("tshark's text has lines that are not hexadecimal digits") from None
-
-
-def _bytes(lines: list[bytes]) -> bytes:
-    return bytes.fromhex(b"".join(lines).decode("ascii", "replace"))
+        raise NotRaw(f"line {number} of tshark's text is not hexadecimal digits, two a byte") from None

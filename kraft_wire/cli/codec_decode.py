@@ -32,7 +32,7 @@ def codec_decode(
     client: bool = False,
     server: bool = False,
     requests: InputFile | None = None,
-    max_frame_bytes: int = MAX_FRAME_BYTES,
+    max_frame_bytes: int | None = None,
 ) -> int:
     """Decode messages: a line of JSON in, a line of JSON out; or a captured connection.
 
@@ -58,15 +58,23 @@ def codec_decode(
     requests
         With --server: the client's stream of the same connection, in a file or `-`.
     max_frame_bytes
-        A longer frame is taken for a sign that the stream is none.
+        With --frames: a longer frame is taken for a sign that the stream is none. 104857600 by default.
     """
     if frames:
-        _decode_frames(file, client, server, requests, max_frame_bytes)
-    elif client or server or requests is not None:
-        raise CommandError("--client, --server and --requests go with --frames")
+        _decode_frames(file, client, server, requests, _limit(max_frame_bytes))
+    elif client or server or requests is not None or max_frame_bytes is not None:
+        raise CommandError("--client, --server, --requests and --max-frame-bytes go with --frames")
     else:
         answer_lines(file, decode_line, "lines could not be decoded")
     return EXIT_OK
+
+
+def _limit(max_frame_bytes: int | None) -> int:
+    if max_frame_bytes is None:
+        return MAX_FRAME_BYTES
+    if max_frame_bytes < 1:
+        raise CommandError(f"--max-frame-bytes {max_frame_bytes}: a frame has at least one byte")
+    return max_frame_bytes
 
 
 def _decode_frames(file: str, client: bool, server: bool, requests: str | None, max_frame_bytes: int) -> None:

@@ -10,6 +10,8 @@ writes; unread bytes are not written back.
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any, NamedTuple
 
 import msgspec
@@ -56,6 +58,10 @@ _read_names = msgspec.json.Decoder(_Names).decode
 _TEXTS_OF_FLOATS = ("NaN", "Infinity", "-Infinity")
 MOST_TOLD = 1000
 """Characters of an error, or of a name that is none."""
+LONGEST_NUMBER = 24
+"""So many characters of a number are shown."""
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -65,8 +71,10 @@ def decode_line(line: bytes, number: int) -> Answer:
         asked = _read_decode_line(line)
         cls = find_class(asked.message, asked.version)
         raw = from_hex(asked.hex)
-    except (LineError, *_NOT_JSON) as error:
+    except LineError as error:
         return _refusal(line, number, str(error))
+    except _NOT_JSON as error:
+        return _refusal(line, number, located(line, error))
     try:
         message, end = cls.decode_from(raw, asked.version, 0)
     except ProtocolError as error:
@@ -86,8 +94,10 @@ def encode_line(line: bytes, number: int) -> Answer:
             raw = message.encode(asked.version)
         except ProtocolError as error:
             return _refusal(line, number, explain(error, cls))
-    except (LineError, *_NOT_JSON) as error:
+    except LineError as error:
         return _refusal(line, number, str(error))
+    except _NOT_JSON as error:
+        return _refusal(line, number, located(line, error))
     return Answer(f'{{"message":"{cls.NAME}","version":{asked.version},"hex":"{raw.hex()}"}}', True)
 
 
@@ -103,6 +113,25 @@ def message_members(message: Message, version: int, unread_bytes: int) -> str:
 def to_text(value: object) -> str:
     """Compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def located(line: bytes, error: Exception) -> str:
+    """What is wrong with a line's JSON, and where, as far as msgspec doesn't say."""
+    reason = str(error)
+    if reason == "Input data was truncated":
+        return f"{reason} (byte {len(line)})"
+    if reason.startswith("Number out of range"):
+        for found in filter(_is_too_large, _NUMBER.finditer(_STRING.sub(_blank, line))):
+            return f"number out of range: {found[0].decode()[:LONGEST_NUMBER]} (byte {found.start()})"
+    return reason
+
+
+def _blank(text: re.Match[bytes]) -> bytes:
+    return b" " * len(text[0])
+
+
+def _is_too_large(number: re.Match[bytes]) -> bool:
+    return math.isinf(float(number[0]))
 
 
 def _refusal(line: bytes, number: int, reason: str) -> Answer:

@@ -12,6 +12,8 @@ from kraft_wire.protocol.messages import MODULES
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.schema import Structure
 
+MOST_BEGUN = 3
+"""So many messages are offered whose names begin with what was asked for."""
 _NO_DIGIT = re.compile(r"[^0-9A-Fa-f\s]")
 
 
@@ -34,7 +36,9 @@ def find_class(name: str, version: int) -> type[Message]:
 
 @lru_cache(1000)
 def _nearest_message(name: str) -> str:
-    return nearest(name, MODULES)
+    """The nearest, or those that begin so: an API's name alone is not near to its request's."""
+    begun = [each for each in MODULES if name and each.lower().startswith(name.lower())]
+    return nearest(name, MODULES) or (f"; there is {', '.join(begun[:MOST_BEGUN])}" if begun else "")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.cli.codec_decode import MAX_FRAME_BYTES
 from kraft_wire.protocol.framing import frame
 from kraft_wire.protocol.headers import encode_request, encode_response
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -172,7 +173,10 @@ class TestFrames:
             ),
             (CAPTURE + CAPTURE, "Follow: tcp,raw, Follow: tcp,raw: one connection is wanted"),
             (f"\n{RULE}\n", "no connection: one connection is wanted"),
-            (CAPTURE.replace("Node 1", "Knot 1"), "has lines that are not hexadecimal digits"),
+            (
+                CAPTURE.replace("Node 1", "Knot 1"),
+                "line 6 of tshark's text is not hexadecimal digits, two a byte",
+            ),
         ],
     )
     def test_a_text_of_tshark_that_is_none(self, text: str, error: str, files: Path, capsys: Capture) -> None:
@@ -196,8 +200,8 @@ class TestFrames:
             (["--frames", "--server", "--requests", "-"], "standard input can't be both"),
             (["--fast"], "Unknown option: --fast"),
             (["--frames", "--server", "--requests", "--client", "x"], "Unknown option: --client"),
-            (["--client", "client"], "--client, --server and --requests go with --frames"),
-            (["--requests", "client", "server"], "--client, --server and --requests go with --frames"),
+            (["--client", "client"], "--requests and --max-frame-bytes go with --frames"),
+            (["--requests", "client", "server"], "--requests and --max-frame-bytes go with --frames"),
             (
                 ["--frames", "--server", "--requests", "nowhere", "server"],
                 "nowhere: No such file or directory",
@@ -244,6 +248,19 @@ class TestFrames:
         assert "allowed are 0 to 10;" in line["error"]
         assert err == "kraft-wire: 1 of 1 frames could not be decoded\n"
         assert main([*limited, "1000"]) == 0
+
+    @pytest.mark.parametrize("size", ["-1", "0"])
+    def test_a_limit_that_no_frame_keeps(self, files: Path, capsys: Capture, size: str) -> None:
+        assert main(["codec", "decode", "--frames", "--client", "client", "--max-frame-bytes", size]) == 1
+        assert f"--max-frame-bytes {size}: a frame has at least one byte" in capsys.readouterr().err
+
+    def test_a_limit_goes_with_frames(self, files: Path, capsys: Capture) -> None:
+        assert main(["codec", "decode", "--max-frame-bytes", "10", "lines"]) == 1
+        assert "--max-frame-bytes go with --frames" in capsys.readouterr().err
+
+    def test_the_limit_s_default_is_in_the_help(self, capsys: Capture) -> None:
+        assert main(["codec", "decode", "--help"]) == 0
+        assert str(MAX_FRAME_BYTES) in capsys.readouterr().out
 
 
 class TestAsAProcess:

@@ -13,6 +13,7 @@ from random_messages import all_messages, random_message
 from kraft_wire.cli.codec_lines import decode_line, encode_line
 from kraft_wire.protocol.messages import MODULES
 from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -215,6 +216,11 @@ class TestErrors:
                 "there is no message 'TopicRecrd'; the nearest is TopicRecord",
             ),
             ({"message": "\n\u2028", "hex": ""}, "there is no message '\\n\\u2028'"),
+            (
+                {"message": "vote", "hex": ""},
+                "there is no message 'vote'; there is VoteRequest, VoteResponse, VotersRecord",
+            ),
+            ({"message": "", "hex": ""}, "there is no message ''"),
             ({"message": "StopReplicaRequest", "hex": ""}, "StopReplicaRequest version 0: it has no version"),
             ({}, "Object missing required field `hex`"),
             ({"hex": 5}, "Expected `str`, got `int` - at `$.hex`"),
@@ -228,7 +234,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("line", "error"),
         [
-            (b"{", "Input data was truncated"),
+            (b"{", "Input data was truncated (byte 1)"),
+            (b'{"message":"NoOpRecord","hex":"00', "Input data was truncated (byte 33)"),
             (b"hello", "JSON is malformed: invalid character (byte 0)"),
             (b"[]", "Expected `object`, got `array`"),
             (b"5", "Expected `object`, got `int`"),
@@ -319,3 +326,17 @@ def test_any_line_has_an_answer() -> None:
     for line in [*pool, *(mutate(random, random.choice(pool), pool) for _ in range(1000))]:
         told(decode_line(line, 1))
         told(encode_line(line, 1))
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1E400", "9" * 400 + ".0"])
+def test_a_number_that_is_out_of_range_is_shown_with_its_place(number: str) -> None:
+    start = b'{"message":"ClientQuotaRecord","version":0,"data":{"key":"\\" 1e999","entity":[],"value":'
+    error = encoded(start + number.encode() + b"}}")["error"]
+    assert error == f"number out of range: {number[:24]} (byte {len(start)})"
+
+
+@pytest.mark.parametrize("tag", [0, 1])
+def test_a_known_tag_among_the_unknown_ones(tag: int) -> None:
+    line = {"message": "FetchRequest", "version": 17, "data": FetchRequest().to_json(17)}
+    error = encoded(line | {"unknown_tags": [{"in": "", "tag": tag, "hex": "00"}]})["error"]
+    assert error.startswith(f"FetchRequest.unknown_tagged_fields: tag {tag} is known: it is that of ")
