@@ -133,7 +133,7 @@ class Encoder:
         if field.type.is_array:
             return f"{source} is None or {source}"
         if field.default in ("True", "False"):
-            return f"not {source}" if field.default == "True" else source
+            return f"{source} is not {field.default}"
         return f"{source} != {field.default}"
 
     def conditional(self, versions: Versions, fields: list[FieldPlan], source: str) -> None:
@@ -189,6 +189,10 @@ class Encoder:
             if nullable and null is None:
                 self.fixed("B", "1")
             self.struct_field(field, source, null, null_marker=NULL_TAGGED)
+        elif field.default in ("True", "False"):
+            # What isn't the default by identity may be equal to it, and is then not written.
+            self.refuse(f"if {source} is not {field.default == 'False'}")
+            self.fixed(WRITE_CODES[field.type.base], source)
         elif field.type.fixed_size is not None:
             self.refuse_short_id(field, source)
             self.fixed(WRITE_CODES[field.type.base], source)

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from both_codecs import unwritable, written
 
-from kraft_wire.protocol.errors import EncodeError
+from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
 from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from kraft_wire.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse
 from kraft_wire.protocol.messages.fetch_response import PartitionData as Fetched
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
+from kraft_wire.protocol.messages.remote_log_segment_metadata_record import RemoteLogSegmentMetadataRecord
 from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
@@ -144,6 +145,22 @@ def test_a_known_tag_among_the_unknown_ones(tag: int) -> None:
 def test_what_is_no_bool(value: Any, topics: int) -> None:
     message = vote(topics, pre_vote=value)
     refused(message, 2, "topics[0].partitions[0].pre_vote")
+
+
+@pytest.mark.parametrize("value", ["", None, (), 1.5])
+def test_what_is_no_bool_where_there_is_none(value: Any) -> None:
+    assert isinstance(unwritable(vote(pre_vote=value), 0), EncodeError | UnsupportedVersion)
+
+
+@pytest.mark.parametrize("value", ["", None, (), 1.5])
+def test_what_is_no_bool_in_a_tag(value: Any) -> None:
+    refused(RemoteLogSegmentMetadataRecord(txn_index_empty=value), 0, "txn_index_empty")
+
+
+@pytest.mark.parametrize("value", [0, 1, 5])
+def test_an_integer_in_the_place_of_a_tagged_bool(value: Any) -> None:
+    raw = written(RemoteLogSegmentMetadataRecord(txn_index_empty=value), 0)
+    assert RemoteLogSegmentMetadataRecord.decode(raw, 0).txn_index_empty == bool(value)
 
 
 @pytest.mark.parametrize("value", [1, 5, -1])

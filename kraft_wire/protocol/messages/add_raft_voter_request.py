@@ -231,7 +231,7 @@ class AddRaftVoterRequest(Message, gc=False):
                 )
                 return
             if version == 0:
-                if not self.ack_when_committed:
+                if self.ack_when_committed is not True:
                     refuse()
                 if self.cluster_id is not None:
                     cluster_id_raw_2 = self.cluster_id.encode()

@@ -283,7 +283,7 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                 )
                 return
             if version == 0:
-                if not self.allow_replication_factor_change:
+                if self.allow_replication_factor_change is not True:
                     refuse()
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1

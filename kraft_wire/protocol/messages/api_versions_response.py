@@ -316,7 +316,7 @@ class ApiVersionsResponse(Message, gc=False):
                     or self.finalized_features_epoch != -1
                     or self.finalized_features is None
                     or self.finalized_features
-                    or self.zk_migration_ready
+                    or self.zk_migration_ready is not False
                 ):
                     known: list[tuple[int, bytes]] = []
                     if self.supported_features is None or self.supported_features:
@@ -361,7 +361,9 @@ class ApiVersionsResponse(Message, gc=False):
                                 else b"\0",
                             )
                         known.append((2, b"".join(finalized_features_payload)))
-                    if self.zk_migration_ready:
+                    if self.zk_migration_ready is not False:
+                        if self.zk_migration_ready is not True:
+                            refuse()
                         known.append((3, _write_b(self.zk_migration_ready)))
                     section = write_tags(known, self.unknown_tagged_fields, 3)
                 out += (_write_i(self.throttle_time_ms), section)

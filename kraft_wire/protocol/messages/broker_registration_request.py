@@ -399,7 +399,7 @@ class BrokerRegistrationRequest(Message, gc=False):
                 )
                 return
             if 0 <= version <= 2:
-                if version < 1 and (self.is_migrating_zk_broker):
+                if version < 1 and (self.is_migrating_zk_broker is not False):
                     refuse()
                 cluster_id_raw_2 = self.cluster_id.encode()
                 cluster_id_size_2 = len(cluster_id_raw_2) + 1

@@ -135,7 +135,7 @@ class DescribeClusterRequest(Message, gc=False):
             if 0 <= version <= 1:
                 if version < 1 and (self.endpoint_type != 1):
                     refuse()
-                if self.include_fenced_brokers:
+                if self.include_fenced_brokers is not False:
                     refuse()
                 return b"".join((
                     _write_b(self.include_cluster_authorized_operations),

@@ -319,7 +319,7 @@ class DescribeClusterResponse(Message, gc=False):
                     else _write_i(self.controller_id) + uvarint(brokers_size_2),
                 )
                 for item_2 in brokers_2:
-                    if item_2.is_fenced:
+                    if item_2.is_fenced is not False:
                         refuse()
                     host_raw_2 = item_2.host.encode()
                     host_size_2 = len(host_raw_2) + 1

@@ -263,7 +263,7 @@ class DescribeConfigsRequest(Message, gc=False):
                 out.append(_write_bb(self.include_synonyms, self.include_documentation))
                 return
             if 1 <= version <= 2:
-                if self.include_documentation:
+                if self.include_documentation is not False:
                     refuse()
                 resources_3 = self.resources
                 resources_size_3 = len(resources_3)

@@ -142,7 +142,7 @@ class DescribeGroupsRequest(Message, gc=False):
                     refuse()
                 return b"".join((write_strings(self.groups), _write_b(self.include_authorized_operations)))
             if 0 <= version <= 2:
-                if self.include_authorized_operations:
+                if self.include_authorized_operations is not False:
                     refuse()
                 if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS:
                     refuse()

@@ -226,9 +226,9 @@ class InitProducerIdRequest(Message, gc=False):
                     refuse()
                 if version < 3 and (self.producer_epoch != -1):
                     refuse()
-                if self.enable2_pc:
+                if self.enable2_pc is not False:
                     refuse()
-                if self.keep_prepared_txn:
+                if self.keep_prepared_txn is not False:
                     refuse()
                 if self.transactional_id is not None:
                     transactional_id_raw_2 = self.transactional_id.encode()
@@ -250,9 +250,9 @@ class InitProducerIdRequest(Message, gc=False):
                     refuse()
                 if self.producer_epoch != -1:
                     refuse()
-                if self.enable2_pc:
+                if self.enable2_pc is not False:
                     refuse()
-                if self.keep_prepared_txn:
+                if self.keep_prepared_txn is not False:
                     refuse()
                 if self.transactional_id is not None:
                     transactional_id_raw_3 = self.transactional_id.encode()

@@ -456,7 +456,7 @@ class JoinGroupResponse(Message, gc=False):
                 )
                 return
             if 6 <= version <= 8:
-                if self.skip_assignment:
+                if self.skip_assignment is not False:
                     refuse()
                 out.append(_write_ihi(self.throttle_time_ms, self.error_code, self.generation_id))
                 if version >= 7:
@@ -526,7 +526,7 @@ class JoinGroupResponse(Message, gc=False):
                 )
                 return
             if 0 <= version <= 5:
-                if self.skip_assignment:
+                if self.skip_assignment is not False:
                     refuse()
                 if self.protocol_name is None:
                     refuse()

@@ -235,7 +235,7 @@ class MetadataRequest(Message, gc=False):
         mark = len(out)
         try:
             if 11 <= version <= 13:
-                if self.include_cluster_authorized_operations:
+                if self.include_cluster_authorized_operations is not False:
                     refuse()
                 if self.topics is not None:
                     topics = self.topics
@@ -302,11 +302,11 @@ class MetadataRequest(Message, gc=False):
                 )
                 return
             if 0 <= version <= 8:
-                if version < 4 and (not self.allow_auto_topic_creation):
+                if version < 4 and (self.allow_auto_topic_creation is not True):
                     refuse()
-                if version < 8 and (self.include_cluster_authorized_operations):
+                if version < 8 and (self.include_cluster_authorized_operations is not False):
                     refuse()
-                if version < 8 and (self.include_topic_authorized_operations):
+                if version < 8 and (self.include_topic_authorized_operations is not False):
                     refuse()
                 if self.topics is not None:
                     topics_3 = self.topics

@@ -484,7 +484,7 @@ class OffsetFetchRequest(Message, gc=False):
                     refuse()
                 if version < 8 and (self.groups is None or self.groups):
                     refuse()
-                if version < 7 and (self.require_stable):
+                if version < 7 and (self.require_stable is not False):
                     refuse()
                 if version <= 7:
                     group_id_raw_2 = self.group_id.encode()
@@ -576,7 +576,7 @@ class OffsetFetchRequest(Message, gc=False):
             if 1 <= version <= 5:
                 if self.groups is None or self.groups:
                     refuse()
-                if self.require_stable:
+                if self.require_stable is not False:
                     refuse()
                 group_id_raw_4 = self.group_id.encode()
                 group_id_size_4 = len(group_id_raw_4)

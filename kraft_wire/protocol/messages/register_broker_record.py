@@ -420,9 +420,9 @@ class RegisterBrokerRecord(Message, gc=False):
                 )
                 return
             if 0 <= version <= 1:
-                if self.is_migrating_zk_broker:
+                if self.is_migrating_zk_broker is not False:
                     refuse()
-                if version < 1 and (self.in_controlled_shutdown):
+                if version < 1 and (self.in_controlled_shutdown is not False):
                     refuse()
                 if self.log_dirs is None or self.log_dirs:
                     refuse()

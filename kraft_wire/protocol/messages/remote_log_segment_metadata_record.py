@@ -298,9 +298,11 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 else:
                     custom_metadata_raw, custom_metadata_size = b"", 0
                 section = b"\0"
-                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.txn_index_empty:
+                if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS or self.txn_index_empty is not False:
                     known: list[tuple[int, bytes]] = []
-                    if self.txn_index_empty:
+                    if self.txn_index_empty is not False:
+                        if self.txn_index_empty is not True:
+                            refuse()
                         known.append((0, _write_b(self.txn_index_empty)))
                     section = write_tags(known, self.unknown_tagged_fields, 0)
                 out += (

@@ -424,7 +424,7 @@ class ShareAcknowledgeRequest(Message, gc=False):
                 )
                 return
             if version == 1:
-                if self.is_renew_ack:
+                if self.is_renew_ack is not False:
                     refuse()
                 if self.group_id is not None:
                     group_id_raw_2 = self.group_id.encode()

@@ -139,7 +139,7 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                     else b"\0",
                 ))
             if version == 0:
-                if self.include_topology_description:
+                if self.include_topology_description is not False:
                     refuse()
                 return b"".join((
                     write_compact_strings(self.group_ids), _write_b(self.include_authorized_operations),

@@ -1009,7 +1009,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 )
                 return
             if version == 0:
-                if self.topology_description_required:
+                if self.topology_description_required is not False:
                     refuse()
                 if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()

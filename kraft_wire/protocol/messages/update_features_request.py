@@ -176,7 +176,7 @@ class UpdateFeaturesRequest(Message, gc=False):
                     else _write_i(self.timeout_ms) + uvarint(feature_updates_size)
                 )
                 for item in feature_updates:
-                    if item.allow_downgrade:
+                    if item.allow_downgrade is not False:
                         refuse()
                     feature_raw = item.feature.encode()
                     feature_size = len(feature_raw) + 1
@@ -195,7 +195,7 @@ class UpdateFeaturesRequest(Message, gc=False):
                 )
                 return
             if version == 0:
-                if self.validate_only:
+                if self.validate_only is not False:
                     refuse()
                 feature_updates_2 = self.feature_updates
                 feature_updates_size_2 = len(feature_updates_2) + 1

@@ -452,7 +452,7 @@ class VoteRequest(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_4 in partitions_2:
-                        if item_4.pre_vote:
+                        if item_4.pre_vote is not False:
                             refuse()
                         if version >= 1 and len(item_4.replica_directory_id) != 16:
                             refuse()
