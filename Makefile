@@ -30,6 +30,11 @@ COMPILED_STAMP := $(COMPILED_SITE)/.complete
 COMPILED_WHEEL := dist/kraft_wire_compiled-*.whl
 SANITIZED_SITE := build/sanitized-site
 SANITIZED_STAMP := $(SANITIZED_SITE)/.complete
+SAMPLES_SITE := build/samples-site
+SAMPLES_STAMP := $(SAMPLES_SITE)/.complete
+# Tests that run on sample schemas, which are compiled as well; and those of them that run on nothing else.
+SAMPLE_TESTS := $(patsubst %,tests/protocol/test_protocol_%.py,envelopes json second_reading tag_rules version_rules wire_rules)
+SAMPLES_ALONE := $(filter %_rules.py,$(SAMPLE_TESTS))
 SANITIZE := -fsanitize=address,undefined
 COMPILED_INPUTS := $(shell find codegen compiled schemas/kafka/4.4.0 -type f -not -name '*.pyc') requirements.lock
 
@@ -124,13 +129,13 @@ $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA
 wheel-compiled: $(COMPILED_STAMP)
 	@echo "make: the wheel is $$(echo $(COMPILED_WHEEL))"
 
-# Folders for the sources, the wheel, and the wheel's contents.
+# Folders for the sources, the wheel, and the wheel's contents; what writes the messages' part of the sources.
 define compile_codec
 @echo 'make: compiling the codec'
 @rm -rf $(1) $(2)/kraft_wire_compiled-*.whl $(3)
 @mkdir -p $(1)
 @cp -r compiled/. $(1)
-@$(BIN)/python -m codegen cython --into $(1)/kraft_wire_compiled >/dev/null
+@$(or $(4),$(BIN)/python -m codegen cython --into) $(1)/kraft_wire_compiled >/dev/null
 @$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(2) ./$(1)
 @$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-index --target $(3) $(2)/kraft_wire_compiled-*.whl
 @touch $(3)/.complete
@@ -145,6 +150,15 @@ $(SANITIZED_STAMP): export LDFLAGS := $(SANITIZE)
 $(SANITIZED_STAMP): $(COMPILED_INPUTS) | venv compiler
 	$(call compile_codec,build/sanitized,build/sanitized-wheel,$(@D))
 
+# The same wheel, but for the sample schemas of tests and the committed packages that aren't Kafka's.
+$(SAMPLES_STAMP): export KRAFT_WIRE_SAMPLES := $(abspath build/samples)
+$(SAMPLES_STAMP): $(COMPILED_INPUTS) $(SAMPLE_TESTS) $(wildcard tests/*.py tests/protocol/fuzzing.py schemas/kip-853/*) | venv compiler
+	@rm -rf build/samples
+	@mkdir -p build/samples
+	@echo 'make: gathering sample schemas'
+	@$(BIN)/pytest --quiet --no-header -n 2 $(SAMPLE_TESTS) tests/protocol/test_protocol_fuzz.py -k 'not fuzzed' --fuzz-inputs 1 >build/samples/log || { cat build/samples/log >&2; exit 1; }
+	$(call compile_codec,build/compiled-samples,build/samples-wheel,$(@D),PYTHONPATH=.:tests $(BIN)/python compiled/samples/write_samples.py)
+
 , := ,
 
 # --- what one does with it
@@ -158,9 +172,11 @@ test-unit: venv
 	$(BIN)/pytest tests -n 2
 
 # What holds for the codec holds for the compiled one. compiled/tests fails where it is not what runs.
-test-compiled: venv kafka $(COMPILED_STAMP)
-	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests tests/protocol \
+test-compiled: venv kafka $(COMPILED_STAMP) $(SAMPLES_STAMP)
+	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests $(filter-out $(SAMPLES_ALONE),$(wildcard tests/protocol/test_*.py)) \
 		compat/tests/test_codec_judge.py compat/tests/test_peers_codecs_agree.py compat/tests/test_peers_at_the_wire.py -n 2
+	PYTHONPATH=$(SAMPLES_SITE) $(BIN)/pytest compiled/samples $(SAMPLE_TESTS) -n 2
+	PYTHONPATH=$(SAMPLES_SITE) $(BIN)/pytest tests/protocol/test_protocol_fuzz.py -k 'sample or kip_853' -n 2
 
 # Memory errors and undefined behaviour end the process, with a report.
 test-compiled-sanitized: venv $(SANITIZED_STAMP)

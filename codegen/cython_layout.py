@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import TypeVar
 
 from codegen.layout import ALWAYS, Interval
 from codegen.model import FIXED_SIZES, Type
@@ -16,6 +17,8 @@ from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import OPEN_END, Versions
 
 UNKNOWN = "unknown_tagged_fields"
+MOST_IN_ONE = 64
+T = TypeVar("T")
 INT32S = Type("int32", is_array=True)
 PLURALS = {"string": "strings", "bytes": "byte_strings"} | {base: f"{base}s" for base in FIXED_SIZES}
 SINGULARS = {"string": "string", "bytes": "bytes", "records": "bytes"}
@@ -86,8 +89,7 @@ def _shape(field: FieldPlan) -> tuple[object, ...]:
 
 
 def symbol(plan: MessagePlan, struct: str) -> str:
-    name = plan.message.name
-    return name if struct == name else f"{name}_{struct}"
+    return plan.module if struct == plan.message.name else f"{plan.module}_{struct}"
 
 
 def truth(interval: Interval, versions: Versions) -> str:
@@ -109,7 +111,14 @@ def is_nullable(interval: Interval, field: FieldPlan) -> str:
 def by_size(fields: list[FieldPlan]) -> Iterator[tuple[bool, list[FieldPlan]]]:
     """Neighbours of fixed size together, the others too; whether they are of fixed size, and which."""
     for fixed, run in groupby(fields, key=lambda field: field.type.fixed_size is not None):
-        yield fixed, list(run)
+        for some in in_parts(list(run)):
+            yield fixed, some
+
+
+def in_parts(items: list[T]) -> Iterator[list[T]]:
+    """As many at a time as one expression may have: Cython nests each in the one before it."""
+    for start in range(0, len(items), MOST_IN_ONE):
+        yield items[start : start + MOST_IN_ONE]
 
 
 def size_of(fields: list[FieldPlan]) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from codegen.code import INDENT
-from codegen.cython_layout import Layout, symbol
+from codegen.cython_layout import Layout
 from codegen.cython_read import emit_read
 from codegen.cython_write import emit_untouched, emit_write
 from codegen.emit import MARK
@@ -21,13 +23,34 @@ HEADER = f"{MARK}the schemas, while the wheel is built."
 INCLUDES = ("python", "read", "write", "codec")
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A message and the package that it belongs to."""
+
+    package: str
+    plan: MessagePlan
+
+    @property
+    def module(self) -> str:
+        return f"{self.package}.{self.plan.module}"
+
+
 def render_cython(root: Path, package: Package = PACKAGES[0]) -> dict[str, str]:
     """The text of every file by its name, for one of the committed packages."""
-    plans = [each for each in load_schemas(root / package.schemas) if not each.message.versions.empty]
-    name = ".".join(package.target.parts)
-    groups = _grouped(plans)
-    files = {f"{_group_name(number)}.pyx": _emit_group(group, name) for number, group in enumerate(groups)}
-    files["index.py"] = _emit_index(groups, name)
+    return render_plans({".".join(package.target.parts): load_schemas(root / package.schemas)})
+
+
+def render_plans(packages: dict[str, list[MessagePlan]]) -> dict[str, str]:
+    """The same for the messages of any packages, by the names that those are imported by."""
+    members = [
+        Member(name, plan)
+        for name, plans in packages.items()
+        for plan in plans
+        if not plan.message.versions.empty
+    ]
+    groups = _grouped(members)
+    files = {f"{_group_name(number)}.pyx": _emit_group(group) for number, group in enumerate(groups)}
+    files["index.py"] = _emit_index(groups)
     return files
 
 
@@ -43,43 +66,43 @@ def _group_name(number: int) -> str:
     return f"messages_{number}"
 
 
-def _grouped(plans: list[MessagePlan]) -> list[list[MessagePlan]]:
+def _grouped(members: list[Member]) -> list[list[Member]]:
     """As many groups of about the same amount of code, the same from run to run."""
-    groups: list[list[MessagePlan]] = [[] for _ in range(GROUPS)]
+    groups: list[list[Member]] = [[] for _ in range(GROUPS)]
     sizes = [0] * GROUPS
-    for plan in sorted(plans, key=_weight, reverse=True):
+    for member in sorted(members, key=_weight, reverse=True):
         smallest = sizes.index(min(sizes))
-        groups[smallest].append(plan)
-        sizes[smallest] += _weight(plan)
-    return [sorted(group, key=lambda plan: plan.module) for group in groups]
+        groups[smallest].append(member)
+        sizes[smallest] += _weight(member)
+    return [sorted(group, key=lambda member: member.module) for group in groups]
 
 
-def _weight(plan: MessagePlan) -> int:
-    return sum(4 + len(struct.fields) for struct in plan.structs)
+def _weight(member: Member) -> int:
+    return sum(4 + len(struct.fields) for struct in member.plan.structs)
 
 
-def _emit_index(groups: list[list[MessagePlan]], package: str) -> str:
+def _emit_index(groups: list[list[Member]]) -> str:
     """Of which plan each message was made, and which extension module holds it."""
-    places = sorted(
-        (plan.module, fingerprint(plan), _group_name(number))
-        for number, group in enumerate(groups)
-        for plan in group
-    )
-    lines = [HEADER, "", "FINGERPRINTS = {", f"{INDENT}{package!r}: {{"]
-    lines += [f"{INDENT * 2}{module!r}: {known!r}," for module, known, _ in places]
-    lines += [f"{INDENT}}},", "}", "", "EXTENSIONS = {"]
-    lines += [f"{INDENT}{f'{package}.{module}'!r}: {name!r}," for module, _, name in places]
+    places = {member.module: _group_name(number) for number, group in enumerate(groups) for member in group}
+    members = sorted((member for group in groups for member in group), key=lambda member: member.module)
+    lines = [HEADER, "", "FINGERPRINTS = {"]
+    for package, inside in groupby(members, key=lambda member: member.package):
+        lines.append(f"{INDENT}{package!r}: {{")
+        lines += [f"{INDENT * 2}{each.plan.module!r}: {fingerprint(each.plan)!r}," for each in inside]
+        lines.append(f"{INDENT}}},")
+    lines += ["}", "", "EXTENSIONS = {"]
+    lines += [f"{INDENT}{module!r}: {name!r}," for module, name in sorted(places.items())]
     return "\n".join([*lines, "}", ""])
 
 
-def _emit_group(group: list[MessagePlan], package: str) -> str:
+def _emit_group(group: list[Member]) -> str:
     blocks = [HEADER, "", *(f'include "{name}.pxi"' for name in INCLUDES)]
     installs = ["", "", "def install(str module):"]
-    for number, plan in enumerate(group):
-        blocks += ["", "", *_emit_message(plan)]
+    for number, member in enumerate(group):
+        blocks += ["", "", *_emit_message(member.plan)]
         word = "elif" if number else "if"
-        installs.append(f"{INDENT}{word} module == {f'{package}.{plan.module}'!r}:")
-        installs.append(f"{INDENT * 2}return install_{plan.message.name}(module)")
+        installs.append(f"{INDENT}{word} module == {member.module!r}:")
+        installs.append(f"{INDENT * 2}return install_{member.plan.module}(module)")
     return "\n".join([*blocks, *installs, ""])
 
 
@@ -96,7 +119,7 @@ def _emit_message(plan: MessagePlan) -> list[str]:
 
 
 def _emit_install(plan: MessagePlan, layouts: list[Layout]) -> list[str]:
-    name = plan.message.name
+    name = plan.module
     has_bytes = any(
         field.type.base in ("bytes", "records") for each in layouts for field in each.struct.fields
     )
@@ -124,12 +147,10 @@ def _emit_install(plan: MessagePlan, layouts: list[Layout]) -> list[str]:
         "lowest_version": plan.message.versions.low,
         "highest_version": plan.message.versions.high,
         "has_bytes": has_bytes,
-        "read": f"read_{symbol(plan, name)}",
-        "write": f"write_{symbol(plan, name)}",
+        "read": f"read_{name}",
+        "write": f"write_{name}",
     }
     lines += [f"{INDENT}codec_{name}.{key} = {value}" for key, value in settings.items()]
     methods = ", ".join(f"{method}_{name}" for method in METHODS)
-    lines.append(
-        f'{INDENT}return take_over(&codec_{name}, getattr(sys.modules[module], "{name}"), {methods})'
-    )
-    return lines
+    cls = f'getattr(sys.modules[module], "{plan.message.name}")'
+    return [*lines, f"{INDENT}return take_over(&codec_{name}, {cls}, {methods})"]

@@ -8,6 +8,7 @@ from codegen.cython_layout import (
     SINGULARS,
     Layout,
     by_size,
+    in_parts,
     is_compact,
     is_nullable,
     size_of,
@@ -194,7 +195,9 @@ class _Writer:
             tests += [self.equals_default(field) for field in self.layout.struct.fields]
             if self.layout.struct.can_be_flexible:
                 tests.append(f"at[{self.layout.unknown}] == EMPTY_TUPLE")
-            self.out.add(f"return {' and '.join(tests)}")
+            for some in in_parts(tests):
+                self.give_up_if(f"not ({' and '.join(some)})")
+            self.out.add("return True")
 
     # Small things.
 

@@ -79,10 +79,12 @@ class MessagePlan:
     message: Message
     flexible_from: int
     structs: tuple[StructPlan, ...]
+    own_module: str = ""
+    """The module's name where it isn't made of the message's."""
 
     @property
     def module(self) -> str:
-        return snake_case(self.message.name)
+        return self.own_module or snake_case(self.message.name)
 
     def struct(self, name: str) -> StructPlan:
         return next(each for each in self.structs if each.name == name)

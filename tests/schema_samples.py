@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import sys
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +18,8 @@ from codegen.kafka_json import parse
 from codegen.model import Message
 from codegen.plan import plan
 
+SAMPLES = "samples"
+"""The package that the samples' modules would be in."""
 PRIMITIVES = (
     "bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes",
 )  # fmt: skip
@@ -45,19 +52,32 @@ def checked(node: dict[str, Any]) -> None:
     check(parse(json.dumps(node), "sample"))
 
 
-def generated(node: dict[str, Any]) -> ModuleType:
+def generated(node: dict[str, Any], package: str = SAMPLES) -> ModuleType:
     """The module that a schema becomes."""
     parsed = parse(json.dumps(node), "sample")
     check(parsed)
-    return module_of(parsed)
+    return module_of(parsed, package)
 
 
-def module_of(message: Message) -> ModuleType:
-    """The module that a checked message becomes, loaded under a name of its own."""
-    module = ModuleType(f"generated_{message.name}")
+def module_of(message: Message, package: str = SAMPLES) -> ModuleType:
+    """The module that a checked message becomes: one for each text, loaded under a name of its own.
+
+    Compiled samples are known by that name; in another package they are Python. Where KRAFT_WIRE_SAMPLES in
+    the environment names a folder the message is kept there, to be compiled (compiled/samples).
+    """
+    text = emit_module(plan(message), "a sample")
+    name = f"sample_{sha256(text.encode()).hexdigest()[:16]}"
+    if folder := os.environ.get("KRAFT_WIRE_SAMPLES"):
+        (Path(folder) / f"{name}.pickle").write_bytes(pickle.dumps(message))
+    return _loaded(f"{package}.{name}", text)
+
+
+@cache
+def _loaded(name: str, text: str) -> ModuleType:
+    module = ModuleType(name)
     # msgspec resolves annotations through sys.modules.
-    sys.modules[module.__name__] = module
-    exec(emit_module(plan(message), "a sample"), module.__dict__)
+    sys.modules[name] = module
+    exec(text, module.__dict__)
     return module
 
 

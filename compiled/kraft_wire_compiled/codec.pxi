@@ -5,16 +5,13 @@ import sys
 from kraft_wire.protocol.schema import Structure
 from kraft_wire.protocol.uuid import Uuid
 
-cdef enum:
-    MAX_FIELDS = 32
-
 cdef Py_ssize_t HEAD_BYTES = sizeof(PyObject)
 cdef Py_ssize_t SLOT_BYTES = sizeof(void*)
 
 cdef struct Shape:
     # One generated class. The fields lie in the order of their names, as CPython sorts slots.
     PyTypeObject* type
-    PyObject* defaults[MAX_FIELDS]
+    PyObject** defaults
 
 cdef struct Codec:
     # One message. The methods of the Python codec are kept for what the compiled one leaves to it.
@@ -68,7 +65,7 @@ cdef bint is_laid_out(str module, str name, str fields) except -1:
         descriptor = cls.__dict__.get(field)
         if kw_member_offset(<PyObject*> descriptor, type) != HEAD_BYTES + number * SLOT_BYTES:
             return False
-    return len(names) <= MAX_FIELDS
+    return True
 
 
 cdef int lay_out(Shape* shape, str module, str name) except -1:
@@ -76,6 +73,12 @@ cdef int lay_out(Shape* shape, str module, str name) except -1:
     cls = getattr(sys.modules[module], name)
     cdef Py_ssize_t number
     defaults = dict(zip(cls.__struct_fields__, cls.__struct_defaults__, strict=True))
+    if shape.defaults == NULL:
+        # Never freed: it is as constant as the class's name. A struct without fields has room for none.
+        shape.defaults = <PyObject**> PyObject_Malloc((len(defaults) + 1) * sizeof(void*))
+        if shape.defaults == NULL:
+            raise MemoryError
+        memset(shape.defaults, 0, (len(defaults) + 1) * sizeof(void*))
     for number, field in enumerate(sorted(defaults)):
         keep(&shape.defaults[number], defaults[field])
     keep(<PyObject**> &shape.type, cls)

@@ -94,7 +94,11 @@ def check_json(cls: type[Message], version: int, raw: bytes) -> None:
 
 
 def check_steps(decode: Callable[[], object], size_bytes: int) -> None:
-    """Decoding is done in a number of steps that the input's size bounds."""
+    """Decoding is done in a number of steps that the input's size bounds.
+
+    Steps are Python's. Of compiled code only what it leaves to Python is counted; its own work shows in the
+    memory that it takes (check_memory), since it makes an object for whatever it reads.
+    """
     assert count_steps(decode) <= STEPS_PER_BYTE * size_bytes + STEPS_BESIDE
 
 

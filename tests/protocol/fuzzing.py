@@ -44,7 +44,7 @@ def sample_of(kind: str) -> type[Message]:
 
 MESSAGES = all_messages()
 OTHER_MESSAGES = {
-    **{f"all of {kind}": sample_of(kind) for kind in (*KINDS, *SIZED_KINDS)},
+    **{f"sample of {kind}": sample_of(kind) for kind in (*KINDS, *SIZED_KINDS)},
     **{f"kip_853 {cls.NAME}": cls for cls in messages_of("kraft_wire.protocol.kip_853")},
 }
 """What isn't among Kafka's messages and yet may be generated."""
