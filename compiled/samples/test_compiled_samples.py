@@ -19,7 +19,21 @@ from kraft_wire.protocol.tier import COMPILED, PURE, tier_of
 
 NODES = (everything(), *oddities())
 ROUNDS = 60
-ODD_VALUES: tuple[Any, ...] = (None, True, -1, 2**63, 1.5, "text", "\ud800", b"bytes", (), [], (1, "a"), (None,), [None])
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    2**63,
+    1.5,
+    "text",
+    "\ud800",
+    b"bytes",
+    (),
+    [],
+    (1, "a"),
+    (None,),
+    [None],
+)
 
 
 @pytest.fixture(params=NODES, ids=lambda node: node["name"])
