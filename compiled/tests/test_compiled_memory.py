@@ -75,9 +75,9 @@ def test_encoding_leaves_nothing_behind_whatever_the_values() -> None:
 
     def encode_all() -> None:
         for message, version in messages:
-            with suppress(ProtocolError, TypeError, AttributeError, ValueError):
+            with suppress(ProtocolError):
                 message.encode(version)
-            with suppress(ProtocolError, TypeError, AttributeError, ValueError):
+            with suppress(ProtocolError):
                 message.encode_into([], version)
 
     check(encode_all)
