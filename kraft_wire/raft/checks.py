@@ -68,8 +68,6 @@ def leader_only_error(quorum: Quorum, epoch: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     if quorum.leadership is None:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if quorum.is_shutting_down:
-        return ErrorCode.BROKER_NOT_AVAILABLE
     return ErrorCode.NONE
 
 

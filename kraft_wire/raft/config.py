@@ -25,20 +25,29 @@ class Randomness(Protocol):
 class RaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings with Kafka's defaults (QuorumConfig, MetadataLogConfig).
 
-    ``endpoints`` are the controller listeners that this node advertises (``voters.endpoints_of``);
-    ``static_voters`` come from controller.quorum.voters and count while the log names no voters.
-    ``max_fetch_bytes`` bounds one answer to Fetch or FetchSnapshot whatever the peer asks for; Kafka has no
-    such bound. Negative retention settings mean no limit.
+    ``endpoints`` are the controller listeners that this node advertises (``voters.endpoints_of``); peers are
+    reached on ``listener``, the first of controller.listener.names. ``static_voters`` come from
+    controller.quorum.voters and count while the log names no voters. ``bootstrap_servers`` are the (host,
+    port) of nodes that may know the leader. ``max_fetch_bytes`` bounds one answer to Fetch or FetchSnapshot
+    whatever the peer asks for; Kafka has no such bound. ``failover_spread_ms`` is how far apart, at random,
+    followers stand that saw their leader go. Negative retention settings mean no limit.
     """
 
     node_id: int
     directory_id: Uuid
     cluster_id: str
     endpoints: Endpoints
+    listener: str = "CONTROLLER"
     static_voters: VoterSet = VoterSet()
+    bootstrap_servers: tuple[tuple[str, int], ...] = ()
     election_timeout_ms: int = 1000
     election_backoff_max_ms: int = 1000
     fetch_timeout_ms: int = 2000
+    request_timeout_ms: int = 2000
+    retry_backoff_ms: int = 20
+    fetch_max_bytes: int = 1024 * 1024
+    fetch_snapshot_max_bytes: int = 1024 * 1024
+    failover_spread_ms: int = 10
     max_fetch_bytes: int = 8 * 1024 * 1024
     max_retention_bytes: int = 100 * 1024 * 1024
     max_retention_ms: int = 604_800_000
@@ -72,6 +81,8 @@ class DurableState(msgspec.Struct):
     - ``epochs``: the epochs of the batches in [log_start_offset, log_end_offset).
     - ``log_size_bytes``: the segments' total size.
     - ``snapshots``: every complete one, the 0-0 checkpoint of format included.
+    - ``lost_below_offset``: damage was cut out of a log that had been durable up to here. Until the log holds
+      as much again, this node neither votes nor stands. None where nothing was lost.
     - ``control_records``: the KRaftVersionRecord and VotersRecord of the newest snapshot, at the offset of
       the last record that it covers (-1 for 0-0), then those of the log from the snapshot's end on,
       ascending.
@@ -84,3 +95,4 @@ class DurableState(msgspec.Struct):
     epochs: EpochCache = msgspec.field(default_factory=EpochCache)
     snapshots: Sequence[SnapshotInfo] = ()
     control_records: Sequence[tuple[int, Message]] = ()
+    lost_below_offset: int | None = None

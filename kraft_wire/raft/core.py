@@ -1,8 +1,9 @@
 """The raft core: ``step(event, now)`` in, effects out (KIP-595, KIP-630, KIP-853, KIP-996).
 
-This module dispatches; what is decided, and why, is in one module a family: ``elections`` and ``votes``,
-``append`` and ``fetch``, ``retention`` and ``fetch_snapshot``, ``membership``, ``describe``. They share the
-state in ``quorum``.
+This module dispatches; what is decided, and why, is in one module a family: ``elections``, ``campaign`` and
+``votes``; ``append``, ``fetch`` and ``follow``; ``retention``, ``fetch_snapshot`` and ``install``;
+``announce``, ``membership``, ``describe``. What goes on by itself is in ``duties``. They share the state in
+``quorum``.
 """
 
 from __future__ import annotations
@@ -18,20 +19,25 @@ from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpoch
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
-from kraft_wire.raft import append, elections, fetch, membership, retention
+from kraft_wire.raft import append, duties, elections, fetch, install, membership, retention
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.describe import handle_describe_quorum
-from kraft_wire.raft.effects import Effect
+from kraft_wire.raft.effects import Effect, RoleChanged
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
     Flushed,
     LogTrimmed,
+    LogTruncated,
     Now,
     Propose,
     RequestAbandoned,
+    RequestFailed,
+    ResponseReceived,
     RpcRequest,
     ShutDown,
+    SnapshotRejected,
+    SnapshotVerified,
     SnapshotWritten,
     Start,
     Tick,
@@ -66,6 +72,7 @@ class RaftCore:
         log = LogState(durable)
         role = elections.recovered_role(config, durable.election, log)
         self._quorum = Quorum(config, log, history, role, rng)
+        self._quorum.lost_below_offset = durable.lost_below_offset
         self._is_started = False
 
     def step(self, event: Event, now: Now) -> list[Effect]:
@@ -74,26 +81,33 @@ class RaftCore:
         if self._is_started == isinstance(event, Start):
             raise InvariantViolated(f"Start comes first and once, not {type(event).__name__}")
         quorum.now = now
-        seen = self._progress()
+        seen, leading = self._progress(), self._leading()
         _HANDLERS[type(event)](quorum, event)
         self._is_started = True
         retention.on_deadline(quorum)
+        duties.expire(quorum)
         elections.on_deadline(quorum)
         elections.maybe_stop(quorum)
         if self._progress() != seen:
             fetch.answer_parked(quorum)
         fetch.answer_expired(quorum)
+        duties.perform(quorum)
+        if self._leading() != leading:
+            quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, quorum.leader_id))
         return quorum.take_effects()
 
     def next_deadline_ms(self) -> int | None:
         """The monotonic time by which a ``Tick`` is due if nothing else happens."""
         if not self._is_started or self._quorum.is_stopped:
             return self._quorum.parked.next_deadline_ms()
-        role_deadline_ms = None if self._quorum.is_shutting_down else self._quorum.state.deadline_ms
+        quorum = self._quorum
         deadlines = (
-            self._quorum.parked.next_deadline_ms(),
-            self._quorum.cleaning_deadline_ms,
-            role_deadline_ms,
+            quorum.parked.next_deadline_ms(),
+            quorum.cleaning_deadline_ms,
+            quorum.stop_deadline_ms,
+            quorum.outgoing.next_deadline_ms(quorum.now.monotonic_ms),
+            elections.role_deadline_ms(quorum),
+            duties.next_deadline_ms(quorum),
         )
         return min(deadline for deadline in deadlines if deadline is not None)
 
@@ -101,6 +115,11 @@ class RaftCore:
         """What a waiting Fetch waits for: any change of this answers it."""
         quorum = self._quorum
         return quorum.log.end_offset, quorum.high_watermark, quorum.epoch, quorum.state.ROLE
+
+    def _leading(self) -> tuple[object, ...]:
+        """What ``RoleChanged`` tells."""
+        quorum = self._quorum
+        return quorum.state.ROLE, quorum.epoch, quorum.leader_id
 
     # What others may know.
 
@@ -152,6 +171,15 @@ class RaftCore:
         return self._quorum.log.flushed_offset
 
     @property
+    def log_generation(self) -> int:
+        """How often the log was cut or begun anew: goes into ``Flushed``."""
+        return self._quorum.log.generation
+
+    @property
+    def is_voter(self) -> bool:
+        return self._quorum.is_voter
+
+    @property
     def voters(self) -> VoterSet:
         return self._quorum.history.voters
 
@@ -174,7 +202,8 @@ class RaftCore:
 
 def _start(quorum: Quorum, event: Start) -> None:
     retention.start(quorum)
-    elections.stand(quorum)
+    if quorum.may_stand:
+        elections.stand(quorum)
 
 
 def _tick(quorum: Quorum, event: Tick) -> None:
@@ -192,6 +221,10 @@ def _abandon(quorum: Quorum, event: RequestAbandoned) -> None:
     quorum.parked.abandon(event.token)
 
 
+def _log_truncated(quorum: Quorum, event: LogTruncated) -> None:
+    quorum.log.size_bytes -= event.deleted_bytes
+
+
 def _shut_down(quorum: Quorum, event: ShutDown) -> None:
     elections.shut_down(quorum)
 
@@ -201,8 +234,13 @@ _HANDLERS: Final[dict[type[Event], Callable[[Quorum, Any], None]]] = {
     Tick: _tick,
     RpcRequest: _rpc,
     RequestAbandoned: _abandon,
+    ResponseReceived: duties.take_response,
+    RequestFailed: duties.take_failure,
     Propose: append.propose,
     Flushed: append.flushed,
+    LogTruncated: _log_truncated,
+    SnapshotVerified: install.verified,
+    SnapshotRejected: install.rejected,
     SnapshotWritten: retention.snapshot_written,
     LogTrimmed: retention.log_trimmed,
     ShutDown: _shut_down,

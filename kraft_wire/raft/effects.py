@@ -14,6 +14,8 @@ import msgspec
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.raft.roles import Role
+from kraft_wire.raft.voters import Peer
 
 
 class AppendBatch(msgspec.Struct, frozen=True):
@@ -41,6 +43,60 @@ class Reply(msgspec.Struct, frozen=True):
 
     token: Hashable
     response: Message
+
+
+class SendRequest(msgspec.Struct, frozen=True):
+    """Ask a peer. The answer comes back as ``ResponseReceived`` or ``RequestFailed`` with this id.
+
+    Whoever sends it chooses the highest version that both sides know, and that can say what the request says:
+    a Vote with PreVote needs version 2. Fetch and FetchSnapshot, which a peer may answer late, travel on a
+    connection of their own. A connection that is gone fails what is in flight on it with ``LOST``, at once.
+    """
+
+    request_id: int
+    peer: Peer
+    request: Message
+
+
+class CancelRequest(msgspec.Struct, frozen=True, gc=False):
+    """No answer came in time: the connection that carries this request is worth nothing any more."""
+
+    request_id: int
+
+
+class TruncateLog(msgspec.Struct, frozen=True, gc=False):
+    """Cut the log at ``end_offset``, a batch's beginning, and report ``LogTruncated``. What remains, and that
+    it ends there, is on stable storage before any later effect is executed."""
+
+    end_offset: int
+
+
+class AppendSnapshotBytes(msgspec.Struct, frozen=True):
+    """The next piece of a snapshot that is fetched; the piece at position 0 begins it anew."""
+
+    snapshot_id: SnapshotId
+    position: int
+    data: bytes
+
+
+class VerifySnapshot(msgspec.Struct, frozen=True, gc=False):
+    """All pieces are there: check every batch, flush, and report ``SnapshotVerified`` or
+    ``SnapshotRejected``. May take its time."""
+
+    snapshot_id: SnapshotId
+
+
+class InstallSnapshot(msgspec.Struct, frozen=True, gc=False):
+    """Give the verified snapshot its name and begin the log anew, empty, at its end; on stable storage before
+    any later effect is executed. The state machine starts over from it."""
+
+    snapshot_id: SnapshotId
+
+
+class AbandonSnapshot(msgspec.Struct, frozen=True, gc=False):
+    """Forget the pieces of a snapshot that won't be completed."""
+
+    snapshot_id: SnapshotId
 
 
 class ReplyRecords(msgspec.Struct, frozen=True):
@@ -74,6 +130,22 @@ class HighWatermarkAdvanced(msgspec.Struct, frozen=True, gc=False):
     """Everything below ``offset`` is committed."""
 
     offset: int
+
+
+class RoleChanged(msgspec.Struct, frozen=True):
+    """The node's role, epoch or leader is another. ``leader_id`` is None while nobody is known to lead."""
+
+    role: Role
+    epoch: int
+    leader_id: int | None
+
+
+class BadFetch(msgspec.Struct, frozen=True):
+    """The leader sent what can't be its log: nothing of it was appended. Worth an operator's attention."""
+
+    leader_id: int
+    offset: int
+    reason: str
 
 
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):
@@ -111,12 +183,21 @@ class ReadyToStop(msgspec.Struct, frozen=True, gc=False):
 Effect = (
     AppendBatch
     | PersistElectionState
+    | TruncateLog
+    | SendRequest
+    | CancelRequest
     | Reply
     | ReplyRecords
     | ReplySnapshotBytes
     | HighWatermarkAdvanced
+    | RoleChanged
     | BecameLeader
     | LostLeadership
+    | BadFetch
+    | AppendSnapshotBytes
+    | VerifySnapshot
+    | InstallSnapshot
+    | AbandonSnapshot
     | TrimLog
     | DeleteSnapshot
     | ReadyToStop

@@ -3,7 +3,8 @@ happened."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from enum import Enum
 
 import msgspec
 
@@ -44,6 +45,32 @@ class RequestAbandoned(msgspec.Struct, frozen=True):
     token: Hashable
 
 
+class Failure(Enum):
+    """Why a request of ours got no answer."""
+
+    LOST = "the connection was refused, reset or closed"
+    """Evidence that the peer's process is gone, or was."""
+
+    TIMED_OUT = "nothing came in time"
+    UNSUPPORTED = "the peer doesn't serve the API, or not in the version that this needs"
+    GARBLED = "what came was no answer to it"
+
+
+class ResponseReceived(msgspec.Struct, frozen=True):
+    """A peer answered a ``SendRequest``."""
+
+    request_id: int
+    response: Message
+
+
+class RequestFailed(msgspec.Struct, frozen=True):
+    """A ``SendRequest`` gets no answer. Time-outs are the core's own business: only ``LOST``, ``UNSUPPORTED``
+    and ``GARBLED`` come from outside."""
+
+    request_id: int
+    failure: Failure
+
+
 class Propose(msgspec.Struct, frozen=True):
     """The leader's state machine wants these encoded records in the log, as one batch.
 
@@ -54,9 +81,39 @@ class Propose(msgspec.Struct, frozen=True):
 
 
 class Flushed(msgspec.Struct, frozen=True, gc=False):
-    """Every byte below ``end_offset`` (exclusive) is on stable storage."""
+    """Every byte below ``end_offset`` (exclusive) is on stable storage.
+
+    ``generation`` is the core's ``log_generation`` when the flush began. The log may have been cut since, and
+    may have grown again: a flush of an older generation says nothing of what is there now.
+    """
 
     end_offset: int
+    generation: int = 0
+
+
+class LogTruncated(msgspec.Struct, frozen=True, gc=False):
+    """``TruncateLog`` is done: so many bytes of segments are gone."""
+
+    deleted_bytes: int
+
+
+class SnapshotVerified(msgspec.Struct, frozen=True):
+    """After ``VerifySnapshot``: a fetched snapshot is whole, and on stable storage under its temporary name.
+
+    ``control_records`` are its KRaftVersionRecord and VotersRecord, where it has any.
+    """
+
+    snapshot_id: SnapshotId
+    size_bytes: int
+    last_contained_log_timestamp_ms: int
+    control_records: Sequence[Message] = ()
+
+
+class SnapshotRejected(msgspec.Struct, frozen=True):
+    """After ``VerifySnapshot``: what was fetched isn't a snapshot, and is gone."""
+
+    snapshot_id: SnapshotId
+    reason: str
 
 
 class SnapshotWritten(msgspec.Struct, frozen=True, gc=False):
@@ -78,5 +135,18 @@ class ShutDown(msgspec.Struct, frozen=True, gc=False):
 
 
 Event = (
-    Start | Tick | RpcRequest | RequestAbandoned | Propose | Flushed | SnapshotWritten | LogTrimmed | ShutDown
+    Start
+    | Tick
+    | RpcRequest
+    | RequestAbandoned
+    | ResponseReceived
+    | RequestFailed
+    | Propose
+    | Flushed
+    | LogTruncated
+    | SnapshotVerified
+    | SnapshotRejected
+    | SnapshotWritten
+    | LogTrimmed
+    | ShutDown
 )

@@ -23,6 +23,7 @@ from kraft_wire.raft.config import SnapshotInfo
 from kraft_wire.raft.effects import Reply, ReplySnapshotBytes
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.voters import ReplicaKey
 
 FIRST_WITH_ENDPOINTS = 1
 
@@ -71,6 +72,9 @@ def _error(
     error = leader_only_error(quorum, asked.current_leader_epoch)
     if error:
         return error
+    if quorum.leadership is not None:
+        replica = ReplicaKey(request.replica_id, asked.replica_directory_id)
+        quorum.leadership.in_contact(replica, quorum.now.monotonic_ms)
     if request.replica_id == quorum.config.node_id:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     if snapshot is None or snapshot.id == BOOTSTRAP_SNAPSHOT_ID:

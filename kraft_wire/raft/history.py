@@ -6,6 +6,7 @@ A voter set counts from the moment its record is appended, committed or not, and
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from kraft_wire.protocol.message import Message
@@ -108,6 +109,13 @@ class VoterSetHistory:
                 self._kraft_versions.add(offset, level)
             case _:
                 pass
+
+    def begin_at(self, offset: int, messages: Sequence[Message]) -> None:
+        """The log begins anew with a snapshot, whose control records stand at ``offset``, its last one."""
+        self._voters = OffsetHistory()
+        self._kraft_versions = OffsetHistory()
+        for message in messages:
+            self.apply(offset, message)
 
     def truncate_from_end(self, end_offset: int) -> None:
         """The log was cut at ``end_offset``: an older voter set counts again."""

@@ -7,16 +7,20 @@ import msgspec
 
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
-from kraft_wire.raft.majority import committed_end
+from kraft_wire.raft.majority import committed_end, majority_contact_ms, majority_of
 from kraft_wire.raft.voters import ReplicaKey, VoterSet
 
 
 class ReplicaProgress(msgspec.Struct):
-    """How far a replica is, by its fetches. Wall-clock times are told to administrators, -1 for never."""
+    """How far a replica is, by its fetches. Wall-clock times are told to administrators, -1 for never.
+
+    ``last_contact_ms`` (monotonic) is that of its last Fetch or FetchSnapshot, the leader's first moment
+    where there was none.
+    """
 
     key: ReplicaKey
     end_offset: int | None = None
-    last_fetch_monotonic_ms: int = 0
+    last_contact_ms: int = 0
     last_fetch_wall_ms: int = -1
     last_caught_up_wall_ms: int = -1
     leader_end_at_last_fetch: int = -1
@@ -32,7 +36,7 @@ class ReplicaProgress(msgspec.Struct):
         elif 0 < self.leader_end_at_last_fetch <= fetch_offset:
             self.last_caught_up_wall_ms = max(self.last_caught_up_wall_ms, self.last_fetch_wall_ms)
         self.leader_end_at_last_fetch = log_end_offset
-        self.last_fetch_monotonic_ms = now.monotonic_ms
+        self.last_contact_ms = now.monotonic_ms
         self.last_fetch_wall_ms = max(self.last_fetch_wall_ms, now.wall_ms)
         self.end_offset = fetch_offset
 
@@ -44,14 +48,49 @@ class Leadership:
     never goes back. The leader itself counts with what is flushed.
     """
 
-    __slots__ = ("_own_id", "epoch_start_offset", "high_watermark", "observers", "voters")
+    __slots__ = (
+        "_own_id",
+        "epoch_start_offset",
+        "high_watermark",
+        "introduction_due_ms",
+        "observers",
+        "voters",
+    )
 
-    def __init__(self, own_id: int, epoch_start_offset: int, voters: VoterSet) -> None:
+    def __init__(self, own_id: int, epoch_start_offset: int, voters: VoterSet, now_ms: int) -> None:
         self._own_id = own_id
         self.epoch_start_offset = epoch_start_offset
         self.high_watermark: int | None = None
-        self.voters = {key.id: ReplicaProgress(key) for key in (voter.key for voter in voters.voters)}
+        self.voters = {
+            key.id: ReplicaProgress(key, last_contact_ms=now_ms)
+            for key in (voter.key for voter in voters.voters)
+        }
         self.observers: dict[ReplicaKey, ReplicaProgress] = {}
+        self.introduction_due_ms = {voter_id: now_ms for voter_id in self.voters if voter_id != own_id}
+        """When each of the other voters is to be told, or told again, who leads."""
+
+    @property
+    def others(self) -> list[ReplicaProgress]:
+        """The other voters."""
+        return [progress for voter_id, progress in self.voters.items() if voter_id != self._own_id]
+
+    def majority_contact_ms(self) -> int | None:
+        """When a majority was last heard of (monotonic); None where the leader is one by itself
+        (KAFKA-15489, KAFKA-16144)."""
+        if majority_of(len(self.voters)) == 1 and self._own_id in self.voters:
+            return None
+        return majority_contact_ms([progress.last_contact_ms for progress in self.others], len(self.voters))
+
+    def successors(self) -> tuple[ReplicaKey, ...]:
+        """The other voters, those with the most of the log first."""
+        ranked = sorted(self.others, key=lambda progress: progress.end_offset or 0, reverse=True)
+        return tuple(progress.key for progress in ranked)
+
+    def in_contact(self, key: ReplicaKey, now_ms: int) -> None:
+        """A replica asked for a piece of a snapshot: it is alive."""
+        progress = self.voters.get(key.id) or self.observers.get(key)
+        if progress is not None and progress.key.matches(key):
+            progress.last_contact_ms = now_ms
 
     def flushed(self, end_offset: int) -> bool:
         """The leader's own log is on stable storage up to ``end_offset``; tells whether more is committed."""
@@ -78,9 +117,7 @@ class Leadership:
     def drop_silent_observers(self, fetched_since_ms: int) -> None:
         """Forget observers whose last fetch was before (monotonic) ``fetched_since_ms``."""
         silent = [
-            key
-            for key, progress in self.observers.items()
-            if progress.last_fetch_monotonic_ms <= fetched_since_ms
+            key for key, progress in self.observers.items() if progress.last_contact_ms <= fetched_since_ms
         ]
         for key in silent:
             del self.observers[key]

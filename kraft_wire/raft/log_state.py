@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kraft_wire.log.epochs import EpochEnd
+from kraft_wire.log.epochs import EpochCache, EpochEnd
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
 from kraft_wire.raft.config import DurableState, SnapshotInfo
 from kraft_wire.raft.errors import CannotStart, InvariantViolated
@@ -23,9 +23,18 @@ class NeedsSnapshot(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogState:
-    """Offsets, epochs and snapshots. ``flushed_offset`` is the end of what is on stable storage."""
+    """Offsets, epochs and snapshots. ``flushed_offset`` is the end of what is on stable storage.
+    ``generation`` counts how often the log was cut or begun anew."""
 
-    __slots__ = ("end_offset", "epochs", "flushed_offset", "size_bytes", "snapshots", "start_offset")
+    __slots__ = (
+        "end_offset",
+        "epochs",
+        "flushed_offset",
+        "generation",
+        "size_bytes",
+        "snapshots",
+        "start_offset",
+    )
 
     def __init__(self, durable: DurableState) -> None:
         self.start_offset = durable.log_start_offset
@@ -34,6 +43,7 @@ class LogState:
         self.size_bytes = durable.log_size_bytes
         self.epochs = durable.epochs.copy()
         self.snapshots = sorted(durable.snapshots, key=_by_epoch_and_offset)
+        self.generation = 0
         self._check()
 
     def _check(self) -> None:
@@ -98,7 +108,7 @@ class LogState:
             latest = self.latest_snapshot
             assert latest is not None  # a log that begins later than 0 has a snapshot: checked at the start
             return NeedsSnapshot(latest)
-        end = self._end_for_epoch(epoch)
+        end = self.end_for_epoch(epoch)
         if end.epoch != epoch or end.end_offset < offset:
             return Diverged(end)
         return None
@@ -111,7 +121,8 @@ class LogState:
             return True
         return offset == self.start_offset and epoch != earliest.epoch
 
-    def _end_for_epoch(self, epoch: int) -> EpochEnd:
+    def end_for_epoch(self, epoch: int) -> EpochEnd:
+        """The newest epoch that isn't above ``epoch``, and where it ends in our log."""
         if self.epochs.latest_epoch is None:
             return EpochEnd(self.last_epoch, self.end_offset)
         end = self.epochs.end_offset_for_epoch(epoch, self.end_offset)
@@ -128,14 +139,31 @@ class LogState:
         self.end_offset = next_offset
         self.size_bytes += size_bytes
 
-    def flushed(self, end_offset: int) -> None:
-        """Everything below ``end_offset`` is on stable storage. Raises InvariantViolated for what was never
-        appended."""
+    def flushed(self, end_offset: int, generation: int) -> None:
+        """Everything below ``end_offset`` is on stable storage; said of an older generation it means nothing.
+        Raises InvariantViolated for what was never appended."""
+        if generation != self.generation:
+            return
         if end_offset > self.end_offset:
             raise InvariantViolated(
                 f"offset {end_offset} was reported as flushed, the log ends at {self.end_offset}"
             )
         self.flushed_offset = max(self.flushed_offset, end_offset)
+
+    def truncate_to(self, end_offset: int) -> None:
+        """The log was cut; what remains is on stable storage."""
+        self.epochs.truncate_from_end(end_offset)
+        self.end_offset = self.flushed_offset = end_offset
+        self.generation += 1
+
+    def begin_at(self, info: SnapshotInfo) -> None:
+        """The log is empty and begins at the end of a snapshot that was installed."""
+        self.epochs = EpochCache()
+        self.start_offset = self.end_offset = self.flushed_offset = info.id.end_offset
+        self.size_bytes = 0
+        self.generation += 1
+        if self.snapshot(info.id) is None:
+            self.add_snapshot(info)
 
     def add_snapshot(self, info: SnapshotInfo) -> None:
         self.snapshots.append(info)

@@ -22,18 +22,50 @@ def committed_end(end_offsets: Sequence[int | None]) -> int | None:
     return known[needed - 1] if len(known) >= needed else None
 
 
+def majority_contact_ms(last_contacts_ms: Sequence[int], voter_count: int) -> int:
+    """The latest time by which a majority was in contact: ``last_contacts_ms`` are those of the other voters,
+    and a node is always in contact with itself. Raises ValueError where a node alone is a majority."""
+    others_needed = majority_of(voter_count) - 1
+    if not others_needed:
+        raise ValueError("a majority of one is always in contact")
+    return sorted(last_contacts_ms, reverse=True)[others_needed - 1]
+
+
 class Tally(msgspec.Struct, frozen=True, gc=False):
-    """An election as its candidate counts it."""
+    """An election as its candidate counts it. Who is ``unreachable`` may still answer, when asked again."""
 
     voters: frozenset[int]
     granted: frozenset[int] = frozenset()
+    rejected: frozenset[int] = frozenset()
+    unreachable: frozenset[int] = frozenset()
 
     @property
     def is_won(self) -> bool:
         return len(self.granted) >= majority_of(len(self.voters))
 
-    def with_grant(self, voter_id: int) -> Tally:
-        """The tally after a voter granted its vote. Raises ValueError for a node without one."""
+    @property
+    def is_lost(self) -> bool:
+        """Whether somebody is against it, and those who could still be for it are too few. That nobody is
+        there is no reason to stop asking."""
+        against = len(self.rejected | self.unreachable)
+        return bool(self.rejected) and len(self.voters) - against < majority_of(len(self.voters))
+
+    @property
+    def outstanding(self) -> frozenset[int]:
+        """Those who haven't answered."""
+        return self.voters - self.granted - self.rejected
+
+    def with_answer(self, voter_id: int, *, granted: bool) -> Tally:
+        """The tally after a voter answered; its last answer counts. Raises ValueError for a node without a
+        vote."""
         if voter_id not in self.voters:
             raise ValueError(f"node {voter_id} does not vote")
-        return Tally(self.voters, self.granted | {voter_id})
+        voter = frozenset((voter_id,))
+        yes, no = (voter, frozenset[int]()) if granted else (frozenset[int](), voter)
+        return Tally(
+            self.voters, (self.granted - voter) | yes, (self.rejected - voter) | no, self.unreachable - voter
+        )
+
+    def without(self, voter_id: int) -> Tally:
+        """The tally after a voter couldn't be reached."""
+        return msgspec.structs.replace(self, unreachable=self.unreachable | {voter_id})

@@ -16,7 +16,7 @@ BOOTSTRAP_OFFSET = -1
 
 
 def load_history(config: RaftConfig, durable: DurableState) -> VoterSetHistory:
-    """The voter sets of the log. Raises CannotStart unless this node is all of the newest one."""
+    """The voter sets of the log. Raises CannotStart where nobody is known to vote, nor could be found."""
     history = VoterSetHistory(config.static_voters)
     for offset, message in durable.control_records:
         history.apply(offset, message)
@@ -26,24 +26,27 @@ def load_history(config: RaftConfig, durable: DurableState) -> VoterSetHistory:
 
 def _check_membership(config: RaftConfig, history: VoterSetHistory) -> None:
     voters = history.voters
-    if not voters.voters:
+    if not voters.voters and not config.bootstrap_servers:
         raise CannotStart(
-            "there are no voters: format the folder with --standalone, or set controller.quorum.voters"
+            "there are no voters: format the folder with --standalone or --initial-controllers, or set"
+            " controller.quorum.voters or controller.quorum.bootstrap.servers"
         )
     if history.kraft_version >= 1 and history.voters_offset is None:
         raise CannotStart(
             f"kraft.version is {history.kraft_version} but neither the log nor a snapshot names the voters:"
             " the 0-0 checkpoint that format wrote is missing"
         )
-    if not voters.is_voter(config.replica_key):
+    if _can_never_lead(config, history):
         raise CannotStart(
             f"node {config.replica_key} is not one of the voters ({voters}): check node.id, and whether this"
             " folder is the one that was formatted for this quorum"
         )
-    if len(voters) > 1:
-        raise CannotStart(
-            f"the quorum has {len(voters)} voters ({voters}); this release runs a quorum of one voter only"
-        )
+
+
+def _can_never_lead(config: RaftConfig, history: VoterSetHistory) -> bool:
+    """Whether this node is shut out of its quorum for good. One that isn't may join it later (KIP-853)."""
+    voters = history.voters
+    return voters.ids == (config.node_id,) and not voters.is_voter(config.replica_key)
 
 
 def start_of_epoch_records(quorum: Quorum, granting_voters: frozenset[int]) -> list[Message]:

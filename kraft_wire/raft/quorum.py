@@ -6,22 +6,28 @@ it where the role is durable, and says when leadership was lost.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import RaftConfig, Randomness
 from kraft_wire.raft.effects import (
+    AbandonSnapshot,
     Effect,
     HighWatermarkAdvanced,
     LostLeadership,
     PersistElectionState,
+    SendRequest,
 )
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.history import VoterSetHistory
 from kraft_wire.raft.leadership import Leadership
 from kraft_wire.raft.log_state import LogState
+from kraft_wire.raft.outgoing import Call, Outgoing
 from kraft_wire.raft.parked import ParkedFetches
-from kraft_wire.raft.roles import DURABLE, Leader, Resigned, RoleState, check_transition
-from kraft_wire.raft.voters import Endpoint, endpoint_at
+from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, check_transition
+from kraft_wire.raft.voters import Endpoint, Peer, endpoint_at
 
 
 class Quorum:
@@ -40,11 +46,16 @@ class Quorum:
         self.history = history
         self.state = state
         self.parked = ParkedFetches()
+        self.outgoing = Outgoing()
         self.now = Now(0, 0)
         self.cleaning_deadline_ms = 0
         self.is_trimming = False
         self.is_shutting_down = False
+        self.is_handing_over = False
         self.is_stopped = False
+        self.stop_deadline_ms: int | None = None
+        self.lost_below_offset: int | None = None
+        self.lost_elections = 0
         self._highest_high_watermark: int | None = None
         self._rng = rng
         self._effects: list[Effect] = []
@@ -96,6 +107,20 @@ class Quorum:
     def is_only_voter(self) -> bool:
         return self.history.voters.is_only_voter(self.config.replica_key)
 
+    @property
+    def is_voter(self) -> bool:
+        return self.history.voters.is_voter(self.config.replica_key)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log holds all that this node ever acknowledged. If not, its vote could elect somebody
+        who lacks what is committed."""
+        return self.lost_below_offset is None or self.log.flushed_offset >= self.lost_below_offset
+
+    @property
+    def may_stand(self) -> bool:
+        return self.is_voter and self.is_whole and not self.is_shutting_down
+
     def leader_endpoint(self, listener: str) -> Endpoint | None:
         """Where the leader can be reached on the listener that a request came through."""
         return endpoint_at(self.state.leader_endpoints, listener)
@@ -109,8 +134,17 @@ class Quorum:
         if state.ROLE in DURABLE:
             self._persist(state)
         self.state = state
+        if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
+            self.outgoing.forget_all()
+            self._abandon_snapshot(old)
         if isinstance(old, Leader):
             self.emit(LostLeadership(old.epoch, -1 if self.leader_id is None else self.leader_id))
+
+    def _abandon_snapshot(self, old: RoleState) -> None:
+        following = old.following if isinstance(old, Follower) else None
+        if following is not None and following.snapshot is not None:
+            self.emit(AbandonSnapshot(following.snapshot.id))
+            following.snapshot = None
 
     def _persist(self, state: RoleState) -> None:
         """Have the election state written; of two in a row, between which nobody could learn of the first,
@@ -122,7 +156,31 @@ class Quorum:
     def election_deadline_ms(self) -> int:
         """When an election that begins now times out: between one and two election timeouts."""
         timeout_ms = self.config.election_timeout_ms
-        return self.now.monotonic_ms + timeout_ms + (self._rng.below(timeout_ms) if timeout_ms else 0)
+        return self.now.monotonic_ms + timeout_ms + self._below(timeout_ms)
+
+    def failover_deadline_ms(self) -> int:
+        """When to stand after evidence that there is no leader, or after an election that nobody won: soon,
+        and at random so that two don't split the vote again; later with each lost election in a row."""
+        spread_ms = self.config.failover_spread_ms << min(self.lost_elections, 16)
+        return self.now.monotonic_ms + self._below(min(spread_ms, self.config.election_backoff_max_ms))
+
+    def pick(self, peers: Sequence[Peer]) -> Peer:
+        """One of them, at random. Raises IndexError for none."""
+        return peers[self._below(len(peers))]
+
+    def _below(self, bound: int) -> int:
+        return self._rng.below(bound) if bound > 1 else 0
+
+    # Asking others.
+
+    def send(self, peer: Peer, request: Message) -> None:
+        """Ask a peer; it has the request timeout to answer."""
+        deadline_ms = self.now.monotonic_ms + self.config.request_timeout_ms
+        self.emit(SendRequest(self.outgoing.begin(peer, request, self.epoch, deadline_ms), peer, request))
+
+    def leave_alone(self, call: Call) -> None:
+        """A peer was of no use: don't ask it again at once."""
+        self.outgoing.failed(call.peer, self.now.monotonic_ms, self.config.retry_backoff_ms)
 
     # Commitment.
 
@@ -138,6 +196,13 @@ class Quorum:
             raise InvariantViolated(f"high watermark {offset} is above the log's end {self.log.end_offset}")
         self._highest_high_watermark = offset
         self.emit(HighWatermarkAdvanced(offset))
+
+    def follow_high_watermark(self, leaders: int) -> None:
+        """The leader says how much is committed; of that, what we have counts here."""
+        offset = min(leaders, self.log.end_offset)
+        if offset >= self.committed_offset and offset > (self._highest_high_watermark or 0):
+            self._highest_high_watermark = offset
+            self.emit(HighWatermarkAdvanced(offset))
 
     def snapshot_id_at(self, end_offset: int) -> SnapshotId:
         """The id of a snapshot of everything below ``end_offset``. Raises KeyError for what the log no longer

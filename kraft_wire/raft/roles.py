@@ -17,8 +17,10 @@ import msgspec
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.errors import IllegalTransition
+from kraft_wire.raft.following import Following
 from kraft_wire.raft.leadership import Leadership
 from kraft_wire.raft.majority import Tally
+from kraft_wire.raft.resignation import Resignation
 from kraft_wire.raft.voters import Endpoints, ReplicaKey
 
 
@@ -82,7 +84,7 @@ TRANSITIONS: Final[Mapping[Role, Mapping[Role, EpochRule]]] = {
     },
     Role.RESIGNED: {
         Role.UNATTACHED: EpochRule.HIGHER,
-        Role.PROSPECTIVE: EpochRule.SAME,  # a former leader that is the only voter, after a restart
+        Role.PROSPECTIVE: EpochRule.SAME,
         Role.FOLLOWER: EpochRule.HIGHER,
     },
 }
@@ -112,7 +114,10 @@ class Unattached(msgspec.Struct, frozen=True):
 
 
 class Prospective(msgspec.Struct, frozen=True):
-    """Asks whether it could win an election; keeps leader and vote of its epoch until it knows."""
+    """Asks whether it could win an election; keeps leader and vote of its epoch until it knows.
+
+    ``following`` is what it knew of the leader that it followed until now, None where it followed none.
+    """
 
     ROLE: ClassVar[Role] = Role.PROSPECTIVE
 
@@ -122,6 +127,7 @@ class Prospective(msgspec.Struct, frozen=True):
     leader_id: int | None = None
     leader_endpoints: Endpoints = ()
     voted: ReplicaKey | None = None
+    following: Following | None = None
 
     @property
     def election(self) -> ElectionState:
@@ -182,25 +188,27 @@ class Follower(msgspec.Struct, frozen=True):
     leader_endpoints: Endpoints
     deadline_ms: int
     voted: ReplicaKey | None = None
+    following: Following = msgspec.field(default_factory=Following)
 
     @property
     def election(self) -> ElectionState:
         return _election(self.epoch, self.leader_id, self.voted)
 
     def grants_vote(self, candidate: ReplicaKey, *, is_up_to_date: bool, is_pre_vote: bool) -> bool:
-        return is_pre_vote and is_up_to_date
+        return is_pre_vote and is_up_to_date and self.following.wants_successor
 
 
 class Resigned(msgspec.Struct, frozen=True):
     """Led this epoch and no longer does: it shuts down, or has restarted. Nobody else can lead the epoch."""
 
     ROLE: ClassVar[Role] = Role.RESIGNED
-    deadline_ms: ClassVar[int | None] = None
     voted: ClassVar[ReplicaKey | None] = None
 
     epoch: int
     leader_id: int
     leader_endpoints: Endpoints
+    deadline_ms: int
+    resignation: Resignation = msgspec.field(default_factory=Resignation)
 
     @property
     def election(self) -> ElectionState:

@@ -53,6 +53,15 @@ def endpoint_at(endpoints: Endpoints, listener: str) -> Endpoint | None:
     return next((endpoint for endpoint in endpoints if endpoint.listener == name), None)
 
 
+class Peer(NamedTuple):
+    """Somebody to send a request to. ``id`` is the node's; below -1 for an address of
+    controller.quorum.bootstrap.servers, behind which any node may be."""
+
+    id: int
+    host: str
+    port: int
+
+
 class VersionRange(NamedTuple):
     """The levels of kraft.version that a node supports, both ends included."""
 

@@ -79,6 +79,8 @@ def _grant(quorum: Quorum, asked: VotePartition) -> bool:
     log = quorum.log
     is_up_to_date = (asked.last_offset_epoch, asked.last_offset) >= (log.last_epoch, log.end_offset)
     state = quorum.state
+    if not quorum.is_whole:
+        return False
     granted = state.grants_vote(candidate, is_up_to_date=is_up_to_date, is_pre_vote=asked.pre_vote)
     if granted and not asked.pre_vote and state.voted is None:
         _remember_vote(quorum, candidate)
@@ -192,6 +194,7 @@ def _follow_no_longer(quorum: Quorum, asked: PartitionData) -> None:
         for replica in asked.preferred_candidates
     ] or [ReplicaKey(node_id) for node_id in asked.preferred_successors]
     wait_ms = successor_wait_ms(quorum.config.replica_key, successors, quorum.config.election_backoff_max_ms)
+    state.following.leader_is_gone = True
     # Not a transition: the same follower of the same leader, only less patient.
     quorum.state = msgspec.structs.replace(state, deadline_ms=quorum.now.monotonic_ms + wait_ms)
 
@@ -237,18 +240,10 @@ def _hear_of_leader(quorum: Quorum, leader_id: int, epoch: int, endpoints: Endpo
     error = voter_only_error(quorum, leader_id, epoch)
     if error:
         return error
-    if leader_id == quorum.config.node_id:
-        is_true = quorum.leadership is not None and epoch == quorum.epoch
-        return ErrorCode.NONE if is_true else ErrorCode.INVALID_REQUEST
-    known = quorum.state.leader_id if epoch == quorum.epoch else None
-    if known is not None and known != leader_id:
+    if leader_id == quorum.config.node_id and quorum.leadership is None:
         return ErrorCode.INVALID_REQUEST
-    endpoints = endpoints or quorum.history.voters.endpoints_of(leader_id)
-    if endpoints and (known is None or len(endpoints) > len(quorum.state.leader_endpoints)):
-        elections.become_follower(quorum, epoch, leader_id, endpoints)
-    elif epoch > quorum.epoch:
-        elections.become_unattached(quorum, epoch, leader_id)
-    return ErrorCode.NONE
+    is_possible = elections.hear_of_leader(quorum, epoch, leader_id, endpoints)
+    return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST
 
 
 def _is_for_us(quorum: Quorum, voter_id: int, addressee: ReplicaKey) -> bool:

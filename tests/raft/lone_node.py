@@ -4,7 +4,7 @@ loses the latter when it crashes, and starts again from what is left."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kraft_wire.log.batch import Batch, iter_records, split_batches
 from kraft_wire.log.control import decode_control_batch
@@ -70,7 +70,7 @@ class FixedRandomness:
 
 
 def config(
-    *, endpoints: tuple[tuple[str, str, int], ...] = (), static: VoterSet | None = None, **settings: int
+    *, endpoints: tuple[tuple[str, str, int], ...] = (), static: VoterSet | None = None, **settings: Any
 ) -> RaftConfig:
     """Node 1, alone by controller.quorum.voters unless the log says otherwise."""
     alone = static_voters(LISTENER, {1: ("controller.example", 9093)})

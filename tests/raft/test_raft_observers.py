@@ -204,7 +204,7 @@ def test_a_majority_commits() -> None:
         type(OWN_VOTER)(ReplicaKey(node_id, DIRECTORY if node_id == 1 else OTHER_DIRECTORY))
         for node_id in (1, 2, 3)
     )
-    leadership = Leadership(1, 10, three)
+    leadership = Leadership(1, 10, three, 0)
     now = Now(0, 0)
     assert not leadership.flushed(13)
     assert not leadership.fetched(ReplicaKey(2, Uuid.ZERO), 12, 13, now)  # another directory: an observer
@@ -218,6 +218,6 @@ def test_a_majority_commits() -> None:
 
 
 def test_nobody_acknowledges_with_the_leaders_own_id() -> None:
-    leadership = Leadership(1, 0, VoterSet((OWN_VOTER,)))
+    leadership = Leadership(1, 0, VoterSet((OWN_VOTER,)), 0)
     with pytest.raises(InvariantViolated, match="own id"):
         leadership.fetched(ReplicaKey(1, OTHER_DIRECTORY), 1, 1, Now(0, 0))

@@ -19,6 +19,7 @@ from lone_node import (
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.leader_change_message import Voter as LeaderChangeVoter
@@ -29,11 +30,21 @@ from kraft_wire.raft.effects import (
     BecameLeader,
     DeleteSnapshot,
     PersistElectionState,
+    RoleChanged,
+    SendRequest,
 )
 from kraft_wire.raft.errors import CannotStart, InvariantViolated
 from kraft_wire.raft.events import Now, Start, Tick
 from kraft_wire.raft.roles import Role
-from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, static_voters, voters_of_record
+from kraft_wire.raft.voters import (
+    Peer,
+    ReplicaKey,
+    Voter,
+    VoterSet,
+    endpoints_of,
+    static_voters,
+    voters_of_record,
+)
 
 LEADER_CHANGE = LeaderChangeMessage(
     leader_id=1,
@@ -54,7 +65,8 @@ def test_the_election_is_persisted_before_anything_else() -> None:
     effects = node.step(Start())
     assert effects[0] == PersistElectionState(election(1, 1), kraft_version=0, voter_ids=(1,))
     assert effects[1] == BecameLeader(1, epoch_start_offset=0)
-    assert [type(effect) for effect in effects[2:]] == [AppendBatch]
+    assert [type(effect) for effect in effects[2:]] == [AppendBatch, RoleChanged]
+    assert effects[-1] == RoleChanged(Role.LEADER, 1, 1)
     assert len(of_type(effects, PersistElectionState)) == 1
 
 
@@ -204,25 +216,25 @@ def test_snapshots_below_the_log_start_are_deleted() -> None:
 # Who must not start.
 
 
-def test_a_node_outside_the_voter_set_refuses() -> None:
-    with pytest.raises(CannotStart, match=r"node 1 .* is not one of the voters \(2\)"):
-        LoneNode(config(static=static_voters(LISTENER, {2: ("other", 9093)})))
-
-
-def test_another_directory_is_another_voter() -> None:
+def test_the_only_voter_is_another_directory_of_this_node() -> None:
     other = Voter(ReplicaKey(1, OTHER_DIRECTORY), ENDPOINTS)
     with pytest.raises(CannotStart, match="is not one of the voters"):
         LoneNode(config(static=VoterSet()), formatted_standalone(other))
 
 
+def test_a_node_that_may_join_later_observes() -> None:
+    other = Voter(ReplicaKey(2, OTHER_DIRECTORY), endpoints_of([(LISTENER, "other.example", 9093)]))
+    node = LoneNode(config(static=VoterSet()), formatted_standalone(other), start=False)
+    (sent,) = of_type(node.step(Start()), SendRequest)
+    assert sent.peer == Peer(2, "other.example", 9093)
+    assert isinstance(sent.request, FetchRequest)
+    assert not node.core.is_voter
+    assert node.core.role is Role.UNATTACHED
+
+
 def test_no_voters_at_all() -> None:
     with pytest.raises(CannotStart, match="--standalone"):
         LoneNode(config(static=VoterSet()))
-
-
-def test_more_voters_than_this_release_can_handle() -> None:
-    with pytest.raises(CannotStart, match=r"2 voters \(1, 2\)"):
-        LoneNode(config(static=static_voters(LISTENER, {1: ("a", 1), 2: ("b", 2)})))
 
 
 def test_kraft_version_1_without_voters_in_the_log() -> None:

@@ -15,9 +15,10 @@ from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessa
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.errors import IllegalTransition, InvariantViolated
+from kraft_wire.raft.following import Following
 from kraft_wire.raft.history import OffsetHistory, VoterSetHistory
 from kraft_wire.raft.leadership import Leadership
-from kraft_wire.raft.majority import Tally, committed_end, majority_of
+from kraft_wire.raft.majority import Tally, committed_end, majority_contact_ms, majority_of
 from kraft_wire.raft.parked import FetchCall, ParkedFetches
 from kraft_wire.raft.roles import (
     DURABLE,
@@ -213,12 +214,32 @@ def test_what_is_committed_is_on_a_majority_and_no_more_is(ends: list[int | None
 
 
 def test_an_election_is_won_by_a_majority_of_its_voters() -> None:
-    tally = Tally(frozenset({1, 2, 3})).with_grant(1)
+    tally = Tally(frozenset({1, 2, 3})).with_answer(1, granted=True)
     assert not tally.is_won
-    assert not tally.with_grant(1).is_won
-    assert tally.with_grant(3).is_won
+    assert not tally.with_answer(1, granted=True).is_won
+    assert tally.with_answer(3, granted=True).is_won
     with pytest.raises(ValueError, match="node 4 does not vote"):
-        tally.with_grant(4)
+        tally.with_answer(4, granted=True)
+
+
+def test_an_election_is_lost_when_those_who_have_not_answered_cannot_turn_it() -> None:
+    tally = Tally(frozenset({1, 2, 3, 4})).with_answer(1, granted=True)
+    assert tally.outstanding == {2, 3, 4}
+    once = tally.with_answer(2, granted=False)
+    assert not once.is_lost
+    assert once.with_answer(3, granted=False).is_lost
+    assert once.outstanding == {3, 4}
+    assert not once.with_answer(2, granted=True).with_answer(3, granted=False).is_lost, (
+        "the last answer counts"
+    )
+
+
+def test_a_majority_was_in_contact_when_the_last_one_that_it_needs_was() -> None:
+    assert majority_contact_ms([10, 30], 3) == 30
+    assert majority_contact_ms([10, 30, 20, 40], 5) == 30
+    assert majority_contact_ms([10], 2) == 10
+    with pytest.raises(ValueError, match="majority of one"):
+        majority_contact_ms([], 1)
 
 
 # Roles.
@@ -236,11 +257,11 @@ def state(role: Role, epoch: int, *, leader: int | None = None, voted: ReplicaKe
         case Role.CANDIDATE:
             return Candidate(epoch, 0, TALLY, OWN_VOTER.key)
         case Role.LEADER:
-            return Leader(epoch, 1, ENDPOINTS, Leadership(1, 0, VoterSet((OWN_VOTER,))))
+            return Leader(epoch, 1, ENDPOINTS, Leadership(1, 0, VoterSet((OWN_VOTER,)), 0))
         case Role.FOLLOWER:
             return Follower(epoch, 9, ENDPOINTS, 0, voted)
         case Role.RESIGNED:
-            return Resigned(epoch, 1, ENDPOINTS)
+            return Resigned(epoch, 1, ENDPOINTS, 0)
 
 
 LEGAL = {
@@ -280,10 +301,24 @@ def test_every_role_is_in_the_table_and_votes_are_durable() -> None:
 
 @pytest.mark.parametrize("role", Role)
 def test_pre_votes(role: Role) -> None:
-    """A leader gives none; everybody else gives one to whoever has at least its log."""
+    """A leader gives none; everybody else gives one to whoever has at least its log, and a follower no longer
+    once its leader has answered it."""
     voter = state(role, 5)
     assert voter.grants_vote(CANDIDATE, is_up_to_date=True, is_pre_vote=True) is (role is not Role.LEADER)
     assert not voter.grants_vote(CANDIDATE, is_up_to_date=False, is_pre_vote=True)
+
+
+@pytest.mark.parametrize(
+    ("following", "granted"),
+    [
+        (Following(), True),
+        (Following(has_fetched=True), False),
+        (Following(has_fetched=True, leader_is_gone=True), True),
+    ],
+)
+def test_a_follower_wants_a_successor_while_it_hears_no_leader(following: Following, granted: bool) -> None:
+    voter = Follower(5, 9, ENDPOINTS, 0, None, following)
+    assert voter.grants_vote(CANDIDATE, is_up_to_date=True, is_pre_vote=True) is granted
 
 
 @pytest.mark.parametrize("role", Role)

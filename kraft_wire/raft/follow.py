@@ -1,0 +1,199 @@
+"""Following a leader: fetching what it appends, byte for byte, and finding it in the first place.
+
+A Fetch acknowledges everything below its offset, so that it isn't sent before all of that is flushed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.errors import LogError
+from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.fetch_request import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ReplicaState,
+)
+from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
+from kraft_wire.raft import elections, install
+from kraft_wire.raft.checks import METADATA_PARTITION
+from kraft_wire.raft.effects import AppendBatch, BadFetch, TruncateLog
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Failure
+from kraft_wire.raft.fetched import fetched_batches
+from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.peers import discovery_peers, peer_at, take_in, told
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Follower
+from kraft_wire.raft.voters import Peer
+
+MAX_WAIT_MS: Final = 500
+"""How long the leader may keep a Fetch that it has nothing for (KafkaRaftClient)."""
+
+
+# Asking.
+
+
+def fetch(quorum: Quorum, state: Follower) -> None:
+    """Keep one Fetch or FetchSnapshot under way: to the leader, or, while that one doesn't answer, to whoever
+    may know a newer one."""
+    if quorum.outgoing.is_fetching() or quorum.log.flushed_offset < quorum.log.end_offset:
+        return
+    snapshot = state.following.snapshot
+    if snapshot is not None and snapshot.is_complete:
+        return
+    leader = peer_at(quorum, state.leader_id, state.leader_endpoints)
+    if leader is None or quorum.outgoing.is_resting(leader, quorum.now.monotonic_ms):
+        discover(quorum, besides=leader)
+    elif snapshot is not None:
+        quorum.send(leader, install.snapshot_request(quorum, snapshot))
+    else:
+        quorum.send(leader, _fetch_request(quorum))
+
+
+def discover(quorum: Quorum, besides: Peer | None = None) -> None:
+    """Ask anybody: a node that doesn't lead answers who does."""
+    if quorum.outgoing.is_fetching() or quorum.log.flushed_offset < quorum.log.end_offset:
+        return
+    now_ms = quorum.now.monotonic_ms
+    ready = [
+        peer
+        for peer in discovery_peers(quorum)
+        if (besides is None or peer[1:] != besides[1:])
+        and quorum.outgoing.is_ready(peer, FetchRequest, now_ms)
+    ]
+    if ready:
+        quorum.send(quorum.pick(ready), _fetch_request(quorum))
+
+
+def _fetch_request(quorum: Quorum) -> FetchRequest:
+    config, log = quorum.config, quorum.log
+    high_watermark = quorum.high_watermark
+    return FetchRequest(
+        cluster_id=config.cluster_id,
+        replica_state=ReplicaState(replica_id=config.node_id),
+        max_wait_ms=MAX_WAIT_MS,
+        min_bytes=0,
+        max_bytes=config.fetch_max_bytes,
+        topics=[
+            FetchTopic(
+                topic=CLUSTER_METADATA,
+                topic_id=CLUSTER_METADATA_TOPIC_ID,
+                partitions=[
+                    FetchPartition(
+                        partition=METADATA_PARTITION,
+                        current_leader_epoch=quorum.epoch,
+                        fetch_offset=log.end_offset,
+                        last_fetched_epoch=log.last_epoch,
+                        replica_directory_id=config.directory_id,
+                        high_watermark=-1 if high_watermark is None else high_watermark,
+                    )
+                ],
+            )
+        ],
+    )
+
+
+# Answers.
+
+
+def handle_fetch_response(quorum: Quorum, call: Call, response: FetchResponse) -> None:
+    """Take what the leader has: records, a place to go back to, or a snapshot to begin with."""
+    answer = _only_partition(response)
+    if response.error_code != ErrorCode.NONE or answer is None:
+        quorum.leave_alone(call)
+        return
+    leader = answer.current_leader
+    said = told(quorum, answer.error_code, leader.leader_epoch, leader.leader_id, response.node_endpoints)
+    if take_in(quorum, call, said):
+        _take_contents(quorum, call, answer)
+    else:
+        notice_refusal(quorum, call, said.error)
+
+
+def notice_refusal(quorum: Quorum, call: Call, error: ErrorCode) -> None:
+    """Our leader answers that it leads no more: it has resigned, or restarted, in this very epoch."""
+    state = quorum.state
+    if (
+        isinstance(state, Follower)
+        and call.epoch == state.epoch
+        and call.peer.id == state.leader_id
+        and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)
+    ):
+        elections.note_leader_gone(quorum, state)
+
+
+def handle_fetch_failed(quorum: Quorum, call: Call, failure: Failure) -> None:
+    """The leader, or who should know it, can't be reached."""
+    quorum.leave_alone(call)
+    state = quorum.state
+    if isinstance(state, Follower) and call.peer.id == state.leader_id and failure is Failure.LOST:
+        elections.note_leader_gone(quorum, state)
+
+
+def _only_partition(response: FetchResponse) -> PartitionData | None:
+    if len(response.responses) != 1 or len(response.responses[0].partitions) != 1:
+        return None
+    partition = response.responses[0].partitions[0]
+    return partition if partition.partition_index == METADATA_PARTITION else None
+
+
+def _take_contents(quorum: Quorum, call: Call, answer: PartitionData) -> None:
+    state = quorum.state
+    if not isinstance(state, Follower):
+        quorum.leave_alone(call)
+        return
+    if answer.diverging_epoch.epoch >= 0:
+        _truncate(quorum, answer.diverging_epoch)
+    elif answer.snapshot_id.epoch >= 0 and answer.snapshot_id.end_offset >= 0:
+        wanted = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch)
+        if not install.begin(quorum, state, wanted):
+            quorum.leave_alone(call)
+            return
+    elif not _append(quorum, call, answer):
+        return
+    elections.note_leader_alive(quorum)
+
+
+def _append(quorum: Quorum, call: Call, answer: PartitionData) -> bool:
+    """Append the leader's batches as they are. What can't be its log is refused as a whole (KAFKA-18723), and
+    doesn't count as a sign of life, so that a leader with a bad disk is left in time."""
+    log = quorum.log
+    data = bytes(answer.records or b"")
+    try:
+        batches = fetched_batches(data, log.end_offset, log.last_epoch, quorum.epoch)
+    except LogError as error:
+        quorum.emit(BadFetch(call.peer.id, log.end_offset, str(error)))
+        quorum.leave_alone(call)
+        return False
+    for batch in batches:
+        header = batch.header
+        log.appended(header.leader_epoch, header.next_offset, len(batch.data))
+        quorum.emit(AppendBatch(batch.data, header.base_offset, header.last_offset, header.leader_epoch))
+        if header.is_control:
+            for offset, message in enumerate(decode_control_batch(batch), header.base_offset):
+                quorum.history.apply(offset, message)
+    quorum.follow_high_watermark(answer.high_watermark)
+    return True
+
+
+def _truncate(quorum: Quorum, leaders: EpochEndOffset) -> None:
+    """Our log parts from the leader's: cut it where both end the epoch that they can have in common. Raises
+    InvariantViolated when something committed would go."""
+    log = quorum.log
+    own = log.end_for_epoch(leaders.epoch)
+    end_offset = min(own.end_offset, leaders.end_offset) if own.epoch == leaders.epoch else own.end_offset
+    if end_offset < quorum.committed_offset:
+        raise InvariantViolated(
+            f"leader {quorum.leader_id} of epoch {quorum.epoch} ends epoch {leaders.epoch} at offset"
+            f" {leaders.end_offset}; our log would be cut at {end_offset}, below what is committed,"
+            f" {quorum.committed_offset}"
+        )
+    if end_offset < log.end_offset:
+        log.truncate_to(end_offset)
+        quorum.history.truncate_from_end(end_offset)
+        quorum.emit(TruncateLog(end_offset))
