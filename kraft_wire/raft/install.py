@@ -20,6 +20,7 @@ from kraft_wire.raft.effects import (
     AbandonSnapshot,
     AppendSnapshotBytes,
     BadFetch,
+    DeleteSnapshot,
     InstallSnapshot,
     VerifySnapshot,
 )
@@ -132,9 +133,11 @@ def verified(quorum: Quorum, event: SnapshotVerified) -> None:
         return
     state.following.snapshot = None
     info = SnapshotInfo(event.snapshot_id, event.size_bytes, event.last_contained_log_timestamp_ms)
-    quorum.log.begin_at(info)
+    forgotten = quorum.log.begin_at(info)
     quorum.history.begin_at(event.snapshot_id.end_offset - 1, event.control_records)
     quorum.emit(InstallSnapshot(event.snapshot_id))
+    for snapshot_id in forgotten:
+        quorum.emit(DeleteSnapshot(snapshot_id))
     quorum.follow_high_watermark(event.snapshot_id.end_offset)
 
 

@@ -156,14 +156,16 @@ class LogState:
         self.end_offset = self.flushed_offset = end_offset
         self.generation += 1
 
-    def begin_at(self, info: SnapshotInfo) -> None:
-        """The log is empty and begins at the end of a snapshot that was installed."""
+    def begin_at(self, info: SnapshotInfo) -> list[SnapshotId]:
+        """The log is empty and begins at the end of a snapshot that was installed; returns the older snapshots,
+        which are forgotten: nothing follows them."""
         self.epochs = EpochCache()
-        self.start_offset = self.end_offset = self.flushed_offset = info.id.end_offset
+        self.end_offset = self.flushed_offset = info.id.end_offset
         self.size_bytes = 0
         self.generation += 1
         if self.snapshot(info.id) is None:
             self.add_snapshot(info)
+        return self.start_at(info.id)
 
     def add_snapshot(self, info: SnapshotInfo) -> None:
         self.snapshots.append(info)
