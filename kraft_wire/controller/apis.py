@@ -121,6 +121,9 @@ _TABLE: Final = (
     _write(37, 3, "create_partitions", forwardable=True),
     _write(43, 2, "elect_leaders", forwardable=True),
     _write(44, 1, "incremental_alter_configs", forwardable=True),
+    _raft(52, 2),  # Vote
+    _raft(53, 1),  # BeginQuorumEpoch
+    _raft(54, 1),  # EndQuorumEpoch
     _raft(55, 2, forwardable=True),  # DescribeQuorum
     _write(56, 3, "alter_partition", min_version=2),
     _node(58, 0, "envelope"),

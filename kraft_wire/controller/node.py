@@ -24,6 +24,7 @@ from kraft_wire.controller.context import Context, ControllerState, Entropy, Ver
 from kraft_wire.controller.controller import PreparedBatch, SpeculativeWrites, prepare, prepare_records
 from kraft_wire.controller.periodic import Schedule
 from kraft_wire.controller.periodic_tasks import periodic_tasks
+from kraft_wire.controller.registrar import Registrar
 from kraft_wire.controller.requests import (
     Activated,
     ApiRequest,
@@ -36,6 +37,7 @@ from kraft_wire.controller.requests import (
     Refused,
     ReplyCommitted,
     SnapshotFailed,
+    StateLoaded,
     WriteSnapshot,
 )
 from kraft_wire.controller.snapshot_policy import SnapshotPolicy
@@ -54,7 +56,7 @@ from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Now
 
-NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed
+NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded
 NodeEffect = (
     raft_effects.Effect
     | ReadCommitted
@@ -102,7 +104,7 @@ class Node:
         self.state = state
         self._entropy = entropy
         self._bootstrap = bootstrap
-        self._registration = registration
+        self._registrar = Registrar(registration)
         self._writes = SpeculativeWrites(state)
         self._consumers = ConsumerFetches()
         self._schedule = Schedule(periodic_tasks(state.settings))
@@ -112,7 +114,9 @@ class Node:
         )
         self._applied_end = start_offset
         self._is_active = False
+        self._led_since_ms = 0
         self._reading_to: int | None = None
+        self._is_loading = False
         self._high_watermark = 0
         self._uncommitted_bytes = 0
         self._effects: list[NodeEffect] = []
@@ -130,6 +134,7 @@ class Node:
             self._schedule.next_deadline_ms(),
             self._snapshots.deadline_ms(),
             self._consumers.next_deadline_ms(),
+            None if self._is_active else self._registrar.next_deadline_ms(self.state),
         )
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -142,8 +147,13 @@ class Node:
                 self._serve(event)
             case CommittedBatches():
                 self._replay(event)
+            case StateLoaded():
+                self._begin_with(event)
             case SnapshotFailed():
                 self._snapshots.finished()
+            case raft_events.ResponseReceived(request_id) | raft_events.RequestFailed(request_id):
+                if not self._registrar.ended(request_id, self._now.monotonic_ms):
+                    self._drive(event)
             case raft_events.RequestAbandoned(token):
                 self._consumers.abandon(token)
                 self._drive(event)
@@ -161,6 +171,7 @@ class Node:
                 self._maybe_snapshot()
             case _:
                 self._drive(event)
+        self._maybe_register()
         return self._effects
 
     def _notice_pause(self) -> None:
@@ -179,6 +190,7 @@ class Node:
                     raft_effects.HighWatermarkAdvanced()
                     | raft_effects.BecameLeader()
                     | raft_effects.LostLeadership()
+                    | raft_effects.RoleChanged()
                 ):
                     reactions.append(effect)
                 case raft_effects.Reply(token, response):
@@ -186,6 +198,10 @@ class Node:
                 case raft_effects.AppendBatch():
                     self._effects.append(effect)
                     self._uncommitted_bytes += len(effect.data)
+                case raft_effects.InstallSnapshot():
+                    self._effects.append(effect)
+                    self._is_loading = True
+                    self._reading_to = None
                 case _:
                     self._effects.append(effect)
         for reaction in reactions:
@@ -193,12 +209,19 @@ class Node:
 
     def _react(
         self,
-        effect: raft_effects.HighWatermarkAdvanced | raft_effects.BecameLeader | raft_effects.LostLeadership,
+        effect: raft_effects.HighWatermarkAdvanced
+        | raft_effects.BecameLeader
+        | raft_effects.LostLeadership
+        | raft_effects.RoleChanged,
     ) -> None:
         match effect:
+            case raft_effects.RoleChanged():
+                self._mirror_raft()
+                self._registrar.leader_changed()
             case raft_effects.HighWatermarkAdvanced(offset):
                 self._on_high_watermark(offset)
             case raft_effects.BecameLeader():
+                self._led_since_ms = self._now.monotonic_ms
                 self._mirror_raft()
                 self._maybe_activate()
             case raft_effects.LostLeadership():
@@ -228,11 +251,23 @@ class Node:
     # A node that is not active follows the committed log.
 
     def _read_on(self) -> None:
-        if self._reading_to is None and self._applied_end < self._high_watermark:
+        if self._is_loading or self._reading_to is not None:
+            return
+        if self._applied_end < self._high_watermark:
             self._reading_to = self._high_watermark
             self._effects.append(ReadCommitted(self._applied_end, self._high_watermark))
 
+    def _begin_with(self, event: StateLoaded) -> None:
+        """What was applied until now is void: a snapshot took its place."""
+        self._is_loading = False
+        self.state.metadata = event.metadata
+        self._applied_end = event.snapshot_id.end_offset
+        self._read_on()
+        self._maybe_activate()
+
     def _replay(self, event: CommittedBatches) -> None:
+        if self._is_loading:
+            return
         for batch in event.batches:
             self._replay_batch(batch)
         if self._reading_to is not None and event.end_offset >= self._reading_to:
@@ -252,7 +287,7 @@ class Node:
     # The active controller.
 
     def _maybe_activate(self) -> None:
-        caught_up = self._applied_end == self.core.log_end_offset
+        caught_up = self._applied_end == self.core.log_end_offset and not self._is_loading
         if self._is_active or not self.core.accepts_proposals or not caught_up:
             return
         self._is_active = True
@@ -263,10 +298,12 @@ class Node:
         context = self._context(OURSELVES)
         self._append(prepare(activation_result(self.state, self._bootstrap, context)))
         self._decide(
-            ApiRequest(None, ControllerRegistrationRequest.API_KEY, 0, self._registration, OURSELVES)
+            ApiRequest(
+                None, ControllerRegistrationRequest.API_KEY, 0, self._registrar.registration, OURSELVES
+            )
         )
         self._schedule.activate(self._now.monotonic_ms)
-        self._effects.append(Activated(self.core.epoch))
+        self._effects.append(Activated(self.core.epoch, self._now.monotonic_ms - self._led_since_ms))
 
     def _deactivate(self) -> None:
         self._mirror_raft()
@@ -457,10 +494,18 @@ class Node:
         else:
             self._reply(request.token, consumer_list_offsets.respond(asked, request.version, view))
 
+    def _maybe_register(self) -> None:
+        if not self._is_active:
+            self._effects.extend(
+                self._registrar.act(self.state, self.core.leader_peer, self._now.monotonic_ms)
+            )
+
     # Snapshots.
 
     def _maybe_snapshot(self) -> None:
         if not self._snapshots.due(self._now.monotonic_ms) or self.state.metadata.in_transaction:
+            return
+        if self._is_loading:
             return
         end_offset = self._high_watermark if self._is_active else self._applied_end
         self._snapshots.started()

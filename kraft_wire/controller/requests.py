@@ -10,6 +10,7 @@ from kraft_wire.controller.consumer_fetch import ConsumerRead, LogView
 from kraft_wire.controller.context import Principal, VersionedRecord
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
@@ -49,6 +50,13 @@ class ReadCommitted(msgspec.Struct, frozen=True, gc=False):
     end_offset: int
 
 
+class StateLoaded(msgspec.Struct, frozen=True):
+    """After ``InstallSnapshot``: the state that the snapshot holds."""
+
+    snapshot_id: SnapshotId
+    metadata: MetadataState
+
+
 class ReplyCommitted(msgspec.Struct, frozen=True):
     """Answer a consumer's Fetch with committed batches: see ``ConsumerRead``."""
 
@@ -73,9 +81,11 @@ class WriteSnapshot(msgspec.Struct, frozen=True):
 
 
 class Activated(msgspec.Struct, frozen=True, gc=False):
-    """This node is the active controller of ``epoch`` and processes writes from now on."""
+    """This node is the active controller of ``epoch`` and processes writes from now on, ``after_ms`` after raft
+    made it the leader."""
 
     epoch: int
+    after_ms: int
 
 
 class Decided(msgspec.Struct, frozen=True):

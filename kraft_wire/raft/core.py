@@ -44,9 +44,10 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.fetch_snapshot import handle_fetch_snapshot
 from kraft_wire.raft.log_state import LogState
+from kraft_wire.raft.peers import peer_at
 from kraft_wire.raft.quorum import Quorum
-from kraft_wire.raft.roles import Role
-from kraft_wire.raft.voters import VoterSet
+from kraft_wire.raft.roles import Follower, Role
+from kraft_wire.raft.voters import Peer, VoterSet
 from kraft_wire.raft.votes import handle_begin_quorum_epoch, handle_end_quorum_epoch, handle_vote
 
 RPC_HANDLERS: Final[dict[type[Message], Callable[[Quorum, RpcRequest], None]]] = {
@@ -144,6 +145,14 @@ class RaftCore:
     def leader_id(self) -> int | None:
         """Who leads the epoch; None while that is nobody, or unknown."""
         return self._quorum.leader_id
+
+    @property
+    def leader_peer(self) -> Peer | None:
+        """Where another node, whom this one follows, can be asked; None while there is none."""
+        state = self._quorum.state
+        if not isinstance(state, Follower):
+            return None
+        return peer_at(self._quorum, state.leader_id, state.leader_endpoints)
 
     @property
     def epoch_start_offset(self) -> int | None:

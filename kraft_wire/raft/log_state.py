@@ -157,8 +157,8 @@ class LogState:
         self.generation += 1
 
     def begin_at(self, info: SnapshotInfo) -> list[SnapshotId]:
-        """The log is empty and begins at the end of a snapshot that was installed; returns the older snapshots,
-        which are forgotten: nothing follows them."""
+        """The log is empty and begins at the end of a snapshot that was installed; returns the older
+        snapshots, which are forgotten: nothing follows them."""
         self.epochs = EpochCache()
         self.end_offset = self.flushed_offset = info.id.end_offset
         self.size_bytes = 0
