@@ -52,6 +52,12 @@ class Node(ABC):
         with self.properties_file.open("w", encoding="latin-1") as file:
             javaproperties.dump(properties, file)
 
+    def change_properties(self, changes: Mapping[str, str]) -> None:
+        """Set these in the properties file; an empty value takes the key out."""
+        with self.properties_file.open(encoding="latin-1") as file:
+            properties = {**javaproperties.load(file), **changes}
+        self.write_properties({key: value for key, value in properties.items() if value})
+
     @abstractmethod
     def start(self) -> None:
         """Start the process and return at once."""
@@ -163,7 +169,7 @@ def controller_properties(
     node_id: int, address: str, data_folder: Path, extra_properties: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The properties of the only controller of a cluster: the same file serves Java's and ours."""
-    return {
+    properties = {
         "process.roles": "controller",
         "node.id": str(node_id),
         "controller.quorum.bootstrap.servers": address,
@@ -175,6 +181,7 @@ def controller_properties(
         "broker.session.timeout.ms": "3000",
         **(extra_properties or {}),
     }
+    return {key: value for key, value in properties.items() if value}
 
 
 class JvmController(JvmNode):

@@ -81,8 +81,8 @@ class WriteSnapshot(msgspec.Struct, frozen=True):
 
 
 class Activated(msgspec.Struct, frozen=True, gc=False):
-    """This node is the active controller of ``epoch`` and processes writes from now on, ``after_ms`` after raft
-    made it the leader."""
+    """This node is the active controller of ``epoch`` and processes writes from now on, ``after_ms`` after
+    raft made it the leader."""
 
     epoch: int
     after_ms: int

@@ -142,6 +142,8 @@ def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoi
         directory_id=store.properties.directory_id or Uuid.ZERO,
         cluster_id=store.properties.cluster_id,
         endpoints=endpoints_of((endpoint.name, endpoint.host, endpoint.port) for endpoint in advertised),
+        listener=config.controller_listener_names[0],
+        bootstrap_servers=quorum.bootstrap_servers,
         static_voters=static_voters(
             config.controller_listener_names[0],
             {voter.id: (voter.host, voter.port) for voter in config.voters},
@@ -149,6 +151,10 @@ def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoi
         election_timeout_ms=quorum.election_timeout_ms,
         election_backoff_max_ms=quorum.election_backoff_max_ms,
         fetch_timeout_ms=quorum.fetch_timeout_ms,
+        request_timeout_ms=quorum.request_timeout_ms,
+        retry_backoff_ms=quorum.retry_backoff_ms,
+        fetch_max_bytes=quorum.fetch_max_bytes,
+        fetch_snapshot_max_bytes=quorum.fetch_snapshot_max_bytes,
         max_retention_bytes=settings.metadata_max_retention_bytes,
         max_retention_ms=settings.metadata_max_retention_ms,
     )

@@ -61,6 +61,10 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
     election_timeout_ms: int = 1000
     election_backoff_max_ms: int = 1000
     fetch_timeout_ms: int = 2000
+    request_timeout_ms: int = 2000
+    retry_backoff_ms: int = 20
+    fetch_max_bytes: int = 1024 * 1024
+    fetch_snapshot_max_bytes: int = 1024 * 1024
 
 
 class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,7 +43,12 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     if when_bound is not None:
         when_bound()
     node = build_node(config, store, advertised(config.advertised_listeners, bound))
-    owner = NodeOwner(node, store, SnapshotProcess(store.folder.partition_path))
+    owner = NodeOwner(
+        node,
+        store,
+        SnapshotProcess(store.folder.partition_path),
+        client_id=f"raft-client-{config.node_id}",
+    )
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
     acceptor = Acceptor(limits, owner.submit, owner.abandon, max_connections(raise_file_limit()))
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

@@ -1,8 +1,8 @@
 """The only owner of the node: feeds it events, executes its effects on files and connections, keeps its time.
 
-Everything runs on one thread but three slow things, which go on beside it and come back as events: the
-log's flush (at most one under way; what is appended meanwhile is covered by the next), the reading of
-committed batches, and the making of a snapshot.
+Everything runs on one thread but slow things, which go on beside it and come back as events: the log's flush
+(at most one under way; what is appended meanwhile is covered by the next), the reading of committed batches,
+the making of a snapshot, and the checking and loading of one that was fetched.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from kraft_wire.controller.requests import (
     Refused,
     ReplyCommitted,
     SnapshotFailed,
+    StateLoaded,
     WriteSnapshot,
 )
 from kraft_wire.log.batch import split_batches
@@ -39,12 +40,31 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.events import Flushed, LogTrimmed, Now, RequestAbandoned, ShutDown, Start, Tick
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import (
+    Failure,
+    Flushed,
+    LogTrimmed,
+    LogTruncated,
+    Now,
+    RequestAbandoned,
+    RequestFailed,
+    ResponseReceived,
+    ShutDown,
+    SnapshotRejected,
+    SnapshotVerified,
+    Start,
+    Tick,
+)
 from kraft_wire.server.connection import Slot
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.news import tell_decisions, tell_refusal
+from kraft_wire.server.peers import Peers
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
 from kraft_wire.server.timestamps import find_timestamps
+from kraft_wire.storage.errors import CorruptSnapshot
+from kraft_wire.storage.incoming_snapshot import IncomingSnapshot
+from kraft_wire.storage.state_loading import load_state
 from kraft_wire.storage.store import Store
 
 READ_BYTES = 4 * 1024 * 1024
@@ -63,10 +83,13 @@ class NodeOwner:
     going.
     """
 
-    def __init__(self, node: Node, store: Store, snapshots: SnapshotProcess) -> None:
+    def __init__(self, node: Node, store: Store, snapshots: SnapshotProcess, *, client_id: str) -> None:
         self._node = node
         self._store = store
         self._snapshots = snapshots
+        self._peers = Peers(self._answered, self._failed_to_ask, client_id=client_id)
+        self._incoming = IncomingSnapshot(store)
+        self._reading = trio.CancelScope()
         self._flush_wanted = trio.Event()
         self._deadline_moved = trio.Event()
         self._armed_deadline_ms: int | None = None
@@ -88,6 +111,12 @@ class NodeOwner:
         """A connection is gone before its response."""
         self._step(RequestAbandoned(slot))
 
+    def _answered(self, request_id: int, response: Message) -> None:
+        self._step(ResponseReceived(request_id, response))
+
+    def _failed_to_ask(self, request_id: int, failure: Failure) -> None:
+        self._step(RequestFailed(request_id, failure))
+
     async def run(self) -> None:
         """Start the node and keep it going until cancelled. A failed write or flush, or a broken invariant,
         ends it with that error: nothing may be acknowledged after it.
@@ -97,6 +126,7 @@ class NodeOwner:
             nursery.start_soon(self._keep_flushing)
             nursery.start_soon(self._keep_time)
             nursery.start_soon(self._end_on_failure)
+            nursery.start_soon(self._peers.run)
             self._step(Start())
 
     async def stop(self) -> None:
@@ -143,6 +173,10 @@ class NodeOwner:
         match effect:
             case raft_effects.Reply(token, response):
                 _answer(token, response)
+            case raft_effects.SendRequest(request_id, peer, request):
+                self._peers.send(request_id, peer, request)
+            case raft_effects.CancelRequest(request_id):
+                self._peers.cancel(request_id)
             case raft_effects.ReplyRecords():
                 self._reply_records(effect)
             case raft_effects.ReplySnapshotBytes():
@@ -158,23 +192,42 @@ class NodeOwner:
                 self._spawn(self._write_snapshot, snapshot_id)
             case raft_effects.PersistElectionState(state, kraft_version, voter_ids):
                 self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
+            case raft_effects.TruncateLog(end_offset):
+                self._truncate_log(end_offset)
             case raft_effects.TrimLog(start_offset):
                 self._trim_log(start_offset)
             case raft_effects.DeleteSnapshot(snapshot_id):
                 self._store.snapshots.delete(snapshot_id)
                 log.info("snapshot deleted", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+            case raft_effects.AppendSnapshotBytes(snapshot_id, position, data):
+                self._incoming.append(snapshot_id, position, data)
+            case raft_effects.VerifySnapshot(snapshot_id):
+                self._spawn(self._verify_snapshot, snapshot_id)
+            case raft_effects.InstallSnapshot(snapshot_id):
+                self._install_snapshot(snapshot_id)
+            case raft_effects.AbandonSnapshot():
+                self._incoming.abandon()
             case _:
                 self._report(effect)
 
     def _report(self, effect: NodeEffect) -> None:
         match effect:
+            case raft_effects.RoleChanged(role, epoch, leader_id):
+                log.info("role changed", role=role.value, epoch=epoch, leader_id=leader_id)
+            case raft_effects.BadFetch(leader_id, offset, reason):
+                log.error(
+                    "the leader sent what cannot be its log",
+                    leader_id=leader_id,
+                    offset=offset,
+                    reason=reason,
+                )
             case raft_effects.BecameLeader(epoch, epoch_start_offset):
                 log.info("became leader", epoch=epoch, epoch_start_offset=epoch_start_offset)
             case raft_effects.LostLeadership(epoch, leader_id):
                 tell = log.info if self._is_stopping else log.warning
                 tell("lost leadership", epoch=epoch, leader_id=leader_id)
-            case Activated(epoch):
-                log.info("active controller", epoch=epoch)
+            case Activated(epoch, after_ms):
+                log.info("active controller", epoch=epoch, after_ms=after_ms)
                 self.activated.set()
             case raft_effects.ReadyToStop():
                 self._ready_to_stop.set()
@@ -210,6 +263,21 @@ class NodeOwner:
         log.info("log trimmed", log_start_offset=start_offset, deleted_bytes=deleted_bytes)
         self._step(LogTrimmed(deleted_bytes))
 
+    def _truncate_log(self, end_offset: int) -> None:
+        before_bytes, before_end = self._store.log.size_bytes, self._store.log.end_offset
+        now_end = self._store.log.truncate_to(end_offset)
+        if now_end != end_offset:
+            raise InvariantViolated(f"the log was to be cut at offset {end_offset} and ends at {now_end}")
+        deleted_bytes = before_bytes - self._store.log.size_bytes
+        log.warning("log truncated", end_offset=end_offset, was=before_end, deleted_bytes=deleted_bytes)
+        self._step(LogTruncated(deleted_bytes))
+
+    def _install_snapshot(self, snapshot_id: SnapshotId) -> None:
+        self._reading.cancel()
+        self._incoming.install()
+        log.info("snapshot installed", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+        self._spawn(self._load_state, snapshot_id)
+
     # What goes on beside the event loop.
 
     def _spawn(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:
@@ -226,8 +294,9 @@ class NodeOwner:
         while True:
             await self._flush_wanted.wait()
             self._flush_wanted = trio.Event()
+            generation = self._node.core.log_generation
             end_offset = await trio.to_thread.run_sync(self._store.log.flush)
-            self._step(Flushed(end_offset))
+            self._step(Flushed(end_offset, generation))
 
     async def _keep_time(self) -> None:
         while True:
@@ -241,12 +310,33 @@ class NodeOwner:
 
     async def _read_committed(self, start_offset: int, end_offset: int) -> None:
         position = start_offset
-        while position < end_offset:
-            data = self._store.log.read(position, end_offset, READ_BYTES)
-            batches, _ = split_batches(data, check_crc=False)
-            position = batches[-1].header.next_offset
-            self._step(CommittedBatches(batches, position))
-            await trio.lowlevel.checkpoint()
+        with trio.CancelScope() as self._reading:
+            while position < end_offset:
+                data = self._store.log.read(position, end_offset, READ_BYTES)
+                batches, _ = split_batches(data, check_crc=False)
+                position = batches[-1].header.next_offset
+                self._step(CommittedBatches(batches, position))
+                await trio.lowlevel.checkpoint()
+
+    async def _verify_snapshot(self, snapshot_id: SnapshotId) -> None:
+        try:
+            verified = await trio.to_thread.run_sync(self._incoming.verify)
+        except CorruptSnapshot as error:
+            self._incoming.abandon()
+            self._step(SnapshotRejected(snapshot_id, str(error)))
+            return
+        self._step(
+            SnapshotVerified(
+                snapshot_id,
+                verified.size_bytes,
+                verified.last_contained_log_timestamp_ms,
+                verified.control_records,
+            )
+        )
+
+    async def _load_state(self, snapshot_id: SnapshotId) -> None:
+        metadata = await trio.to_thread.run_sync(load_state, self._store.snapshots, snapshot_id)
+        self._step(StateLoaded(snapshot_id, metadata))
 
     async def _find_timestamps(self, effect: FindTimestamps) -> None:
         end_offset = effect.view.high_watermark or 0

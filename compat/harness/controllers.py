@@ -1,0 +1,207 @@
+"""Several controllers in one quorum, Java's, ours, or both, and brokers that bootstrap from all of them."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from confluent_kafka.admin import AdminClient
+
+from compat.harness import clients, views
+from compat.harness.cluster import NEWEST_KAFKA, ControllerKind, random_cluster_id
+from compat.harness.jars import find_jars
+from compat.harness.nodes import JvmBroker, JvmController, OurController
+from compat.harness.ports import free_port
+from compat.harness.processes import ProcessFailed, Workspace
+from compat.harness.tool_server import ToolServer
+from compat.harness.waiting import wait_until
+from compat.harness.wire import WireClient, describe_quorum
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+
+FIRST_CONTROLLER_ID = 100
+CREATE_TOPICS_VERSION = 7
+Voters = Literal["static", "dynamic"]
+"""controller.quorum.voters (kraft.version 0), or ``storage format --initial-controllers`` (kraft.version 1)."""
+
+Controller = JvmController | OurController
+
+
+class ControllerQuorum:
+    """Controllers 100, 101, ... of the given kinds."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        tools: ToolServer,
+        kinds: Sequence[ControllerKind],
+        voters: Voters = "dynamic",
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.tools = tools
+        self.cluster_id = random_cluster_id()
+        self.voters = voters
+        self.ports = {FIRST_CONTROLLER_ID + n: free_port() for n in range(len(kinds))}
+        self.controllers: dict[int, Controller] = {
+            id: self._make(kind, id, properties or {}) for id, kind in zip(self.ports, kinds, strict=True)
+        }
+        self.brokers: dict[int, JvmBroker] = {}
+        self._admin: AdminClient | None = None
+
+    @property
+    def address_list(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    def _quorum_properties(self) -> dict[str, str]:
+        if self.voters == "dynamic":
+            return {"controller.quorum.bootstrap.servers": self.address_list}
+        voters = ",".join(f"{id}@127.0.0.1:{port}" for id, port in self.ports.items())
+        return {"controller.quorum.voters": voters, "controller.quorum.bootstrap.servers": ""}
+
+    def _make(self, kind: ControllerKind, id: int, properties: Mapping[str, str]) -> Controller:
+        extra = {**self._quorum_properties(), **properties}
+        if kind == "ours":
+            return OurController(self.workspace, id, extra, self.ports[id])
+        return JvmController(self.workspace, id, find_jars(NEWEST_KAFKA), self.tools, extra, self.ports[id])
+
+    # Starting.
+
+    def format(self, *options: str) -> None:
+        """Format every controller's folder as a voter."""
+        for controller in self.controllers.values():
+            controller.format(self.cluster_id, *self._voter_options(), *options)
+
+    def _voter_options(self) -> list[str]:
+        if self.voters == "static":
+            return []
+        entries = (f"{id}@127.0.0.1:{port}:{directory_id(id)}" for id, port in self.ports.items())
+        return ["--initial-controllers", ",".join(entries)]
+
+    def start(self, ids: Iterable[int] | None = None) -> None:
+        """Start these controllers, or all."""
+        for id in self.controllers if ids is None else ids:
+            self.controllers[id].start()
+
+    def add_broker(self, node_id: int) -> JvmBroker:
+        """A formatted broker, not started."""
+        jars = find_jars(NEWEST_KAFKA)
+        broker = JvmBroker(self.workspace, node_id, jars, self.tools, self.address_list)
+        if self.voters == "static":
+            broker.change_properties(self._quorum_properties())
+        broker.format(self.cluster_id)
+        self.brokers[node_id] = broker
+        return broker
+
+    def start_brokers(self, count: int) -> None:
+        """Start brokers 1 to ``count``, and wait until every one is unfenced."""
+        for node_id in range(1, count + 1):
+            self.add_broker(node_id).start()
+        for broker in self.brokers.values():
+            broker.wait_until_ready()
+        self.wait_for_brokers()
+
+    def wait_for_brokers(self) -> None:
+        """Wait until every broker sees all of them unfenced."""
+        wait_until(
+            lambda: all(views.live_brokers(b) == set(self.brokers) for b in self.brokers.values()),
+            "all brokers to be unfenced",
+        )
+
+    # Who leads.
+
+    @property
+    def running(self) -> list[Controller]:
+        return [c for c in self.controllers.values() if c.process is not None and c.process.running]
+
+    def leader_now(self) -> Controller | None:
+        """Whoever of the running ones says that it leads, and that its epoch's first record is committed."""
+        for controller in self.running:
+            with suppress(OSError), WireClient(controller.port, timeout_s=2.0) as client:
+                partition = describe_quorum(client).topics[0].partitions[0]
+                if partition.error_code == ErrorCode.NONE and partition.high_watermark > 0:
+                    return controller
+        return None
+
+    def leader(self, timeout_s: float = 60.0) -> Controller:
+        """Wait for a leader."""
+
+        def find() -> Controller | None:
+            for controller in self.controllers.values():
+                process = controller.process
+                if process is not None and process.exit_code not in (None, -9, 0, 143, -15):
+                    raise ProcessFailed(f"{process.name} ended with {process.exit_code}\n{process.tail()}")
+            return self.leader_now()
+
+        found = wait_until(find, "a leader", timeout_s)
+        assert found is not None
+        return found
+
+    def followers(self) -> list[Controller]:
+        leader = self.leader()
+        return [controller for controller in self.running if controller is not leader]
+
+    # Writing.
+
+    def create_topic_quickly(self, name: str, timeout_s: float = 30.0) -> float:
+        """Create a topic without replicas to place, asking every controller in turn until one does it;
+        returns the seconds that this took. Needs a broker."""
+        began = time.monotonic()
+        while time.monotonic() - began < timeout_s:
+            for controller in self.running:
+                with suppress(OSError), WireClient(controller.port, timeout_s=2.0) as client:
+                    if _create_topic(client, name) in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                        return time.monotonic() - began
+        raise AssertionError(f"no controller created {name} within {timeout_s} s")
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.address for broker in self.brokers.values())
+
+    def admin(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = clients.admin(self.bootstrap)
+        return self._admin
+
+    # Logs.
+
+    def wait_until_equal(self, timeout_s: float = 30.0) -> bytes:
+        """Wait until the logs of all running controllers are the same bytes, as far as all of them reach, and
+        that is up to the high watermark; returns those bytes. Only for logs of one segment from offset 0."""
+
+        def same() -> bytes | None:
+            leader = self.leader()
+            with WireClient(leader.port) as client:
+                partition = describe_quorum(client).topics[0].partitions[0]
+            behind = [v for v in partition.current_voters if v.log_end_offset < partition.high_watermark]
+            if behind:
+                return None
+            logs = [log_bytes(controller) for controller in self.running]
+            shortest = min(logs, key=len)
+            return shortest if all(log.startswith(shortest) for log in logs) else None
+
+        found = wait_until(same, "equal logs", timeout_s)
+        assert found is not None
+        return found
+
+
+def log_bytes(controller: Controller) -> bytes:
+    """The first segment."""
+    path = controller.data_folder / "__cluster_metadata-0" / f"{0:020d}.log"
+    return path.read_bytes()
+
+
+def directory_id(node_id: int) -> str:
+    """A directory id for --initial-controllers, the same for the same node."""
+    return base64.urlsafe_b64encode(node_id.to_bytes(16, "little")).decode().rstrip("=")
+
+
+def _create_topic(client: WireClient, name: str) -> int:
+    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
+    response = client.call(request, CREATE_TOPICS_VERSION, CreateTopicsResponse)
+    return response.topics[0].error_code
