@@ -22,11 +22,15 @@ from compat.harness.wire import WireClient, describe_quorum
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from kraft_wire.protocol.messages.describe_cluster_response import DescribeClusterResponse
 
 FIRST_CONTROLLER_ID = 100
 CREATE_TOPICS_VERSION = 7
+DESCRIBE_CLUSTER_VERSION = 1
+CONTROLLERS = 2
 Voters = Literal["static", "dynamic"]
-"""controller.quorum.voters (kraft.version 0), or ``storage format --initial-controllers`` (kraft.version 1)."""
+"""controller.quorum.voters (kraft.version 0), or storage format --initial-controllers (kraft.version 1)."""
 
 Controller = JvmController | OurController
 
@@ -76,6 +80,11 @@ class ControllerQuorum:
         for controller in self.controllers.values():
             controller.format(self.cluster_id, *self._voter_options(), *options)
 
+    def format_again(self, controller: Controller) -> None:
+        """Format a voter's folder as it was formatted at first. Its directory id is another one where voters
+        are static, whose ids nobody knows."""
+        controller.format(self.cluster_id, *self._voter_options())
+
     def _voter_options(self) -> list[str]:
         if self.voters == "static":
             return []
@@ -120,12 +129,23 @@ class ControllerQuorum:
 
     def leader_now(self) -> Controller | None:
         """Whoever of the running ones says that it leads, and that its epoch's first record is committed."""
-        for controller in self.running:
+        return self.leader_among(self.running)
+
+    def leader_among(self, controllers: Iterable[Controller]) -> Controller | None:
+        """The same of these."""
+        for controller in controllers:
             with suppress(OSError), WireClient(controller.port, timeout_s=2.0) as client:
                 partition = describe_quorum(client).topics[0].partitions[0]
                 if partition.error_code == ErrorCode.NONE and partition.high_watermark > 0:
                     return controller
         return None
+
+    def controller_id_by(self, controller: Controller) -> int | None:
+        """The active controller's id, as another says (DescribeCluster); None while it can't say."""
+        with WireClient(controller.port) as client:
+            request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
+            response = client.call(request, DESCRIBE_CLUSTER_VERSION, DescribeClusterResponse)
+        return response.controller_id if response.error_code == ErrorCode.NONE else None
 
     def leader(self, timeout_s: float = 60.0) -> Controller:
         """Wait for a leader."""

@@ -52,8 +52,8 @@ class IncomingSnapshot:
         return VerifiedSnapshot(self._writer.size_bytes, header.last_contained_log_timestamp, control[1:])
 
     def install(self) -> None:
-        """Give it its name, and let the log begin at its end; both are on stable storage then. A crash in between
-        is mended at the next start. Raises DiskFailed."""
+        """Give it its name, and let the log begin at its end; both are on stable storage then. A crash in
+        between is mended at the next start. Raises DiskFailed."""
         assert self._writer is not None
         snapshot_id = self._writer.snapshot_id
         self._writer.finish()
