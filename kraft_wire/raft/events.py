@@ -64,8 +64,8 @@ class ResponseReceived(msgspec.Struct, frozen=True):
 
 
 class RequestFailed(msgspec.Struct, frozen=True):
-    """A ``SendRequest`` gets no answer. Time-outs are the core's own business: only ``LOST``, ``UNSUPPORTED``
-    and ``GARBLED`` come from outside."""
+    """A ``SendRequest`` gets no answer. Time-outs are the core's own business: ``TIMED_OUT`` comes from
+    outside only for what shared the connection of a request that the core has cancelled."""
 
     request_id: int
     failure: Failure
