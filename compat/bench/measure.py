@@ -120,15 +120,19 @@ def _start(controller: JvmController | OurController) -> float:
 
 
 def _write_succeeds(port: int) -> bool:
+    try:
+        with WireClient(port, timeout_s=5.0) as client:
+            return write_succeeded(client)
+    except OSError:
+        return False  # not listening yet
+
+
+def write_succeeded(client: WireClient) -> bool:
     """Set a cluster-wide broker config: a write that needs no broker."""
     config = AlterableConfig(name="message.max.bytes", config_operation=0, value="1048588")
     resource = AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=[config])
-    try:
-        with WireClient(port, timeout_s=5.0) as client:
-            request = IncrementalAlterConfigsRequest(resources=[resource])
-            answer = client.call(request, 1, IncrementalAlterConfigsResponse)
-    except OSError:
-        return False  # not listening yet
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    answer = client.call(request, 1, IncrementalAlterConfigsResponse)
     return [response.error_code for response in answer.responses] == [ErrorCode.NONE]
 
 

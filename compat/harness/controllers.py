@@ -196,10 +196,8 @@ class ControllerQuorum:
         def same() -> bytes | None:
             leader = self.leader()
             with WireClient(leader.port) as client:
-                partition = describe_quorum(client).topics[0].partitions[0]
-            behind = [v for v in partition.current_voters if v.log_end_offset < partition.high_watermark]
-            if behind:
-                return None
+                if not self.in_step(client):
+                    return None
             logs = [log_bytes(controller) for controller in self.running]
             shortest = min(logs, key=len)
             return shortest if all(log.startswith(shortest) for log in logs) else None
@@ -207,6 +205,13 @@ class ControllerQuorum:
         found = wait_until(same, "equal logs", timeout_s)
         assert found is not None
         return found
+
+    def in_step(self, client: WireClient) -> bool:
+        """Whether the leader says that every voter has all that is committed."""
+        partition = describe_quorum(client).topics[0].partitions[0]
+        return partition.error_code == ErrorCode.NONE and all(
+            voter.log_end_offset >= partition.high_watermark > 0 for voter in partition.current_voters
+        )
 
 
 def log_bytes(controller: Controller) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_a_voter_with_an_empty_folder_begins_with_the_leaders_snapshot(
         if leader is follower or (type(leader), type(follower)) in done:
             continue
         done.add((type(leader), type(follower)))
-        wait_until(lambda: len(_taken(leader)) > 0, f"{leader.name} to take a snapshot")
+        wait_until(partial(_taken, leader), f"{leader.name} to take a snapshot")
         follower.stop()
         shutil.rmtree(follower.data_folder)
         quorum.format_again(follower)
@@ -199,7 +200,8 @@ def _wait_for_topic(quorum: ControllerQuorum, tools: KafkaTools, controller: Con
 def test_our_standby_knows_and_says_who_leads(quorum: ControllerQuorum) -> None:
     for controller in quorum.running:
         if isinstance(controller, OurController):
-            wait_until(
-                lambda asked=controller: quorum.controller_id_by(asked) == quorum.leader().node_id,  # type: ignore[misc]
-                f"{controller.name} to say who leads",
-            )
+            wait_until(partial(_knows_the_leader, quorum, controller), f"{controller.name} to say who leads")
+
+
+def _knows_the_leader(quorum: ControllerQuorum, controller: Controller) -> bool:
+    return quorum.controller_id_by(controller) == quorum.leader().node_id

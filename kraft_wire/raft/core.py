@@ -44,7 +44,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.fetch_snapshot import handle_fetch_snapshot
 from kraft_wire.raft.log_state import LogState
-from kraft_wire.raft.peers import peer_at
+from kraft_wire.raft.peers import other_voters, peer_at
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower, Role
 from kraft_wire.raft.voters import Peer, VoterSet
@@ -153,6 +153,11 @@ class RaftCore:
         if not isinstance(state, Follower):
             return None
         return peer_at(self._quorum, state.leader_id, state.leader_endpoints)
+
+    @property
+    def other_voters(self) -> list[Peer]:
+        """The other voters that can be reached."""
+        return other_voters(self._quorum)
 
     @property
     def epoch_start_offset(self) -> int | None:

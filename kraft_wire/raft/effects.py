@@ -59,7 +59,7 @@ class SendRequest(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, gc=False):
-    """No answer came in time: the connection that carries this request is worth nothing any more."""
+    """No answer came in time, or none is wanted any more: close the connection that carries this request."""
 
     request_id: int
 

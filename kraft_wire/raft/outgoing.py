@@ -74,13 +74,15 @@ class Outgoing:
             del self._busy[_lane(call.peer, type(call.request))]
         return call
 
-    def forget_all(self) -> None:
+    def forget_all(self) -> list[int]:
         """The role in which all of this was asked is over; what is asked in the next one is worth a try at
-        once."""
+        once. Returns the ids of fetches, whose connections may be kept waiting."""
+        fetches = [request_id for (_, is_fetch), request_id in self._busy.items() if is_fetch]
         self._calls.clear()
         self._busy.clear()
         self._failures.clear()
         self._resting.clear()
+        return fetches
 
     def take_expired(self, now_ms: int) -> Iterator[tuple[int, Call]]:
         """The calls that have waited too long, with their ids."""

@@ -13,6 +13,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import RaftConfig, Randomness
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
+    CancelRequest,
     Effect,
     HighWatermarkAdvanced,
     LostLeadership,
@@ -135,7 +136,8 @@ class Quorum:
             self._persist(state)
         self.state = state
         if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
-            self.outgoing.forget_all()
+            for request_id in self.outgoing.forget_all():
+                self.emit(CancelRequest(request_id))
             self._abandon_snapshot(old)
         if isinstance(old, Leader):
             self.emit(LostLeadership(old.epoch, -1 if self.leader_id is None else self.leader_id))

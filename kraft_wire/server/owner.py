@@ -173,10 +173,6 @@ class NodeOwner:
         match effect:
             case raft_effects.Reply(token, response):
                 _answer(token, response)
-            case raft_effects.SendRequest(request_id, peer, request):
-                self._peers.send(request_id, peer, request)
-            case raft_effects.CancelRequest(request_id):
-                self._peers.cancel(request_id)
             case raft_effects.ReplyRecords():
                 self._reply_records(effect)
             case raft_effects.ReplySnapshotBytes():
@@ -184,12 +180,15 @@ class NodeOwner:
             case ReplyCommitted(token, read):
                 read.records_of.records = self._store.log.read(read.offset, read.end_offset, read.max_bytes)
                 _answer(token, read.response)
-            case FindTimestamps():
-                self._spawn(self._find_timestamps, effect)
-            case ReadCommitted(start_offset, end_offset):
-                self._spawn(self._read_committed, start_offset, end_offset)
-            case WriteSnapshot(snapshot_id):
-                self._spawn(self._write_snapshot, snapshot_id)
+            case raft_effects.SendRequest(request_id, peer, request):
+                self._peers.send(request_id, peer, request)
+            case raft_effects.CancelRequest(request_id):
+                self._peers.cancel(request_id)
+            case _:
+                self._execute_on_disk(effect)
+
+    def _execute_on_disk(self, effect: NodeEffect) -> None:
+        match effect:
             case raft_effects.PersistElectionState(state, kraft_version, voter_ids):
                 self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
             case raft_effects.TruncateLog(end_offset):
@@ -201,12 +200,24 @@ class NodeOwner:
                 log.info("snapshot deleted", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
             case raft_effects.AppendSnapshotBytes(snapshot_id, position, data):
                 self._incoming.append(snapshot_id, position, data)
-            case raft_effects.VerifySnapshot(snapshot_id):
-                self._spawn(self._verify_snapshot, snapshot_id)
             case raft_effects.InstallSnapshot(snapshot_id):
                 self._install_snapshot(snapshot_id)
             case raft_effects.AbandonSnapshot():
                 self._incoming.abandon()
+            case _:
+                self._begin(effect)
+
+    def _begin(self, effect: NodeEffect) -> None:
+        """What takes a while, and comes back as an event."""
+        match effect:
+            case FindTimestamps():
+                self._spawn(self._find_timestamps, effect)
+            case ReadCommitted(start_offset, end_offset):
+                self._spawn(self._read_committed, start_offset, end_offset)
+            case WriteSnapshot(snapshot_id):
+                self._spawn(self._write_snapshot, snapshot_id)
+            case raft_effects.VerifySnapshot(snapshot_id):
+                self._spawn(self._verify_snapshot, snapshot_id)
             case _:
                 self._report(effect)
 
@@ -214,6 +225,8 @@ class NodeOwner:
         match effect:
             case raft_effects.RoleChanged(role, epoch, leader_id):
                 log.info("role changed", role=role.value, epoch=epoch, leader_id=leader_id)
+                for peer in self._node.core.other_voters:
+                    self._peers.warm(peer)
             case raft_effects.BadFetch(leader_id, offset, reason):
                 log.error(
                     "the leader sent what cannot be its log",

@@ -86,6 +86,13 @@ class Peers:
         self._carriers[request_id] = connection
         connection.send(request_id, request)
 
+    def warm(self, peer: Peer) -> None:
+        """Have a connection ready for whatever isn't a Fetch: the next election must not wait for one."""
+        line = Line(Address(peer.host, peer.port), Lane.CONTROL)
+        connection = self._connections.get(line)
+        if connection is None or not connection.takes_requests():
+            self._open(line)
+
     def cancel(self, request_id: int) -> None:
         """Close the connection that carries it. What else it carries is reported as TIMED_OUT."""
         carrier = self._carriers.pop(request_id, None)
