@@ -83,6 +83,8 @@ class DurableState(msgspec.Struct):
     - ``snapshots``: every complete one, the 0-0 checkpoint of format included.
     - ``lost_below_offset``: damage was cut out of a log that had been durable up to here. Until the log holds
       as much again, this node neither votes nor stands. None where nothing was lost.
+    - ``no_vote_up_to_epoch``: quorum-state was lost, and this node may have voted in, or led, any epoch up to
+      here: it votes in none of them, and leads none of them. -1 where nothing was forgotten.
     - ``control_records``: the KRaftVersionRecord and VotersRecord of the newest snapshot, at the offset of
       the last record that it covers (-1 for 0-0), then those of the log from the snapshot's end on,
       ascending.
@@ -96,3 +98,4 @@ class DurableState(msgspec.Struct):
     snapshots: Sequence[SnapshotInfo] = ()
     control_records: Sequence[tuple[int, Message]] = ()
     lost_below_offset: int | None = None
+    no_vote_up_to_epoch: int = -1

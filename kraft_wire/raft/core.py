@@ -74,6 +74,7 @@ class RaftCore:
         role = elections.recovered_role(config, durable.election, log)
         self._quorum = Quorum(config, log, history, role, rng)
         self._quorum.lost_below_offset = durable.lost_below_offset
+        self._quorum.no_vote_up_to_epoch = durable.no_vote_up_to_epoch
         self._is_started = False
 
     def step(self, event: Event, now: Now) -> list[Effect]:

@@ -37,16 +37,11 @@ from kraft_wire.raft.voters import Endpoints, ReplicaKey
 HANDOVER_TIMEOUT_MS: Final = 2000
 """How long a leader that is told to stop waits for its last records and for another leader."""
 
-EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE: Final = 1000
-"""A log without quorum-state: how many epochs this node may have led or voted in without a trace. Leading one
-of them again could put two different records at one (epoch, offset)."""
-
 
 def recovered_role(config: RaftConfig, election: ElectionState | None, log: LogState) -> RoleState:
     """The role that a restarted node is in. It never leads on in an epoch that it led (KAFKA-10527)."""
     if election is None:
-        skipped = EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE if log.end_offset else 0
-        return Unattached(log.last_epoch + skipped, deadline_ms=0)
+        return Unattached(log.last_epoch, deadline_ms=0)
     if election.leader_epoch < log.last_epoch:
         return Unattached(log.last_epoch, deadline_ms=0)
     if election.leader_id == config.node_id:
@@ -82,11 +77,11 @@ def stand(quorum: Quorum) -> None:
 
 
 def campaign(quorum: Quorum) -> None:
-    """Raise the epoch and ask for votes."""
+    """Raise the epoch, past those that this node may have voted in or led without knowing, and ask for
+    votes."""
     tally = _own_vote(quorum)
-    quorum.become(
-        Candidate(quorum.epoch + 1, quorum.election_deadline_ms(), tally, quorum.config.replica_key)
-    )
+    epoch = max(quorum.epoch, quorum.no_vote_up_to_epoch) + 1
+    quorum.become(Candidate(epoch, quorum.election_deadline_ms(), tally, quorum.config.replica_key))
     if tally.is_won:
         lead(quorum, tally)
 

@@ -56,6 +56,7 @@ class Quorum:
         self.is_stopped = False
         self.stop_deadline_ms: int | None = None
         self.lost_below_offset: int | None = None
+        self.no_vote_up_to_epoch = -1
         self.lost_elections = 0
         self._highest_high_watermark: int | None = None
         self._rng = rng

@@ -39,7 +39,6 @@ class EpochRule(Enum):
     """How a transition's new epoch relates to the old one."""
 
     SAME = "the same epoch"
-    NEXT = "the next epoch"
     HIGHER = "a higher epoch"
     NOT_LOWER = "the same or a higher epoch"
 
@@ -47,8 +46,6 @@ class EpochRule(Enum):
         match self:
             case EpochRule.SAME:
                 return new_epoch == old_epoch
-            case EpochRule.NEXT:
-                return new_epoch == old_epoch + 1
             case EpochRule.HIGHER:
                 return new_epoch > old_epoch
             case EpochRule.NOT_LOWER:
@@ -63,7 +60,7 @@ TRANSITIONS: Final[Mapping[Role, Mapping[Role, EpochRule]]] = {
     },
     Role.PROSPECTIVE: {
         Role.UNATTACHED: EpochRule.NOT_LOWER,
-        Role.CANDIDATE: EpochRule.NEXT,
+        Role.CANDIDATE: EpochRule.HIGHER,  # by more than one where quorum-state was lost
         Role.FOLLOWER: EpochRule.NOT_LOWER,
     },
     Role.CANDIDATE: {

@@ -82,9 +82,19 @@ def _grant(quorum: Quorum, asked: VotePartition) -> bool:
     if not quorum.is_whole:
         return False
     granted = state.grants_vote(candidate, is_up_to_date=is_up_to_date, is_pre_vote=asked.pre_vote)
+    if granted and not asked.pre_vote and quorum.epoch <= quorum.no_vote_up_to_epoch:
+        _ask_for_higher_epoch(quorum)
+        return False
     if granted and not asked.pre_vote and state.voted is None:
         _remember_vote(quorum, candidate)
     return granted
+
+
+def _ask_for_higher_epoch(quorum: Quorum) -> None:
+    """This node may have voted in this epoch before it lost quorum-state. The candidate, which may not win
+    without it, learns from the answer's epoch where it can have our vote."""
+    if quorum.epoch < quorum.no_vote_up_to_epoch:
+        elections.become_unattached(quorum, quorum.no_vote_up_to_epoch)
 
 
 def _remember_vote(quorum: Quorum, candidate: ReplicaKey) -> None:

@@ -98,6 +98,7 @@ class QuorumNode:
         self.is_flushing = False
         self.disk_is_stuck = False
         self.lost_below_offset: int | None = None
+        self.no_vote_up_to_epoch = -1
 
     @property
     def id(self) -> int:
@@ -146,6 +147,7 @@ class QuorumNode:
             snapshots=[*self.formatted.snapshots, *(snapshot.info for snapshot in self.snapshots.values())],
             control_records=control,
             lost_below_offset=self.lost_below_offset,
+            no_vote_up_to_epoch=self.no_vote_up_to_epoch,
         )
 
     def crash(self) -> None:
@@ -218,6 +220,12 @@ class QuorumNode:
         self.lost_below_offset = self.end_offset
         self.batches = [batch for batch in self.batches if batch.header.next_offset <= offset]
         self.flushed_offset = self.end_offset
+
+    def lose_quorum_state(self, spare_epochs: int = 1000) -> None:
+        """Nobody knows any longer in which epochs it voted, only that they aren't above this."""
+        epoch = 0 if self.election is None else self.election.leader_epoch
+        self.no_vote_up_to_epoch = max(self.no_vote_up_to_epoch, epoch + spare_epochs)
+        self.election = None
 
     def _execute_on_snapshots(self, effect: fx.Effect) -> None:
         match effect:
@@ -461,6 +469,7 @@ class CoreQuorum:
 
     def note_vote(self, id: int, state: ElectionState) -> None:
         if state.has_voted:
+            assert state.leader_epoch > self.nodes[id].no_vote_up_to_epoch, "it may have voted already"
             key = (id, state.leader_epoch)
             assert self._votes.setdefault(key, state.voted_id) == state.voted_id, "two votes in an epoch"
 

@@ -353,6 +353,57 @@ def test_a_node_that_lost_records_neither_votes_nor_stands_until_it_has_them_aga
     assert values(damaged) == [b"%d" % number for number in range(10)]
 
 
+def test_a_node_without_quorum_state_does_not_disturb_a_quorum_that_lives(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    leader.propose(b"a")
+    quorum.run_until(quorum.agree)
+    epoch = leader.running.epoch
+    forgetful = quorum.followers()[0]
+    forgetful.crash()
+    forgetful.lose_quorum_state()
+    forgetful.start()
+    leader.propose(b"b")
+    quorum.run_until(quorum.agree)
+    quorum.run_for(30_000)
+    assert (quorum.leader, leader.running.epoch) == (leader, epoch)
+
+
+def test_a_node_without_quorum_state_leads_past_what_it_may_have_led(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    forgetful, other = quorum.followers()
+    for node in (leader, forgetful, other):
+        node.crash()
+    forgetful.lose_quorum_state()
+    other.lose_from(0)
+    other.lost_below_offset = None  # a node that never had it: it can't be elected
+    forgetful.start()
+    other.start()
+    quorum.run_until(lambda: bool(quorum.leaders))
+    assert quorum.leader is forgetful
+    assert forgetful.running.epoch == forgetful.no_vote_up_to_epoch + 1
+
+
+def test_whoever_needs_the_vote_of_a_node_without_quorum_state_gets_it_in_a_higher_epoch(
+    quorum: CoreQuorum,
+) -> None:
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    forgetful, other = quorum.followers()
+    forgetful.crash()
+    leader.propose(b"only two have it")
+    quorum.run_until(lambda: other.end_offset == leader.end_offset > forgetful.end_offset)
+    leader.crash()
+    other.crash()
+    forgetful.lose_quorum_state()
+    forgetful.start()
+    other.start()
+    assert quorum.run_until(lambda: bool(quorum.leaders)) < 5_000
+    assert quorum.leader is other
+    assert other.running.epoch == forgetful.no_vote_up_to_epoch + 1
+    quorum.run_until(quorum.agree)
+
+
 def test_a_vote_is_on_disk_before_it_is_given() -> None:
     quorum = CoreQuorum(3).start()
     quorum.elect()
@@ -400,7 +451,7 @@ def test_whatever_happens_what_is_committed_stays(seed: int, kraft_version: int)
 
 def _disturb(quorum: CoreQuorum, chance: random.Random) -> None:
     node = quorum.nodes[chance.choice(list(quorum.nodes))]
-    match chance.randrange(7):
+    match chance.randrange(8):
         case 0 if node.is_up:
             node.crash()
         case 1 | 2 if not node.is_up:
@@ -414,5 +465,7 @@ def _disturb(quorum: CoreQuorum, chance: random.Random) -> None:
             quorum.cut((node.id, other))
         case 6 if node.is_up and node.high_watermark > node.start_offset:
             node.write_snapshot()
+        case 7 if not node.is_up and node.end_offset:
+            node.lose_quorum_state(chance.choice((0, 1, 3, 1000)))
         case _:
             pass

@@ -172,8 +172,11 @@ def test_the_epoch_is_above_all_that_is_stored(
 
 
 def test_without_quorum_state_epochs_are_left_out_that_may_have_been_led() -> None:
-    node = LoneNode(durable=log_of([(3, 0)], 10, election=None))
-    assert node.core.epoch > 1000
+    durable = log_of([(3, 0)], 10, election=None)
+    durable.no_vote_up_to_epoch = 1003
+    node = LoneNode(durable=durable)
+    assert node.core.epoch == 1004
+    assert node.election == election(1, 1004)
 
 
 def test_without_quorum_state_an_empty_log_starts_with_epoch_1() -> None:

@@ -288,9 +288,10 @@ def test_which_role_may_follow_which(old: Role, new: Role, rise: int) -> None:
             check_transition(before, after)
 
 
-def test_only_a_candidate_takes_exactly_the_next_epoch() -> None:
-    with pytest.raises(IllegalTransition, match="needs the next epoch"):
-        check_transition(state(Role.PROSPECTIVE, 5), state(Role.CANDIDATE, 7))
+def test_a_candidate_may_skip_epochs_but_not_stay_in_its_own() -> None:
+    check_transition(state(Role.PROSPECTIVE, 5), state(Role.CANDIDATE, 1007))
+    with pytest.raises(IllegalTransition, match="needs a higher epoch"):
+        check_transition(state(Role.PROSPECTIVE, 5), state(Role.CANDIDATE, 5))
 
 
 def test_every_role_is_in_the_table_and_votes_are_durable() -> None:
