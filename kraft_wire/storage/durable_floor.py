@@ -38,10 +38,18 @@ def floor_text(floor: Floor) -> str:
 def parse_floor(text: str) -> Floor | None:
     """None for anything but a whole line with the right checksum."""
     words = text.split()
-    if len(words) != 3 or not (words[0] + words[1]).isdigit():
+    if len(words) != 3 or not (words[0] + words[1]).isdecimal() or not text.isascii():
         return None
     floor = Floor(int(words[0]), int(words[1]))
     return floor if floor_text(floor) == text else None
+
+
+def read_floor(folder: Path) -> Floor | None:
+    """What the folder's file says; None where it says nothing."""
+    try:
+        return parse_floor((folder / FILE_NAME).read_bytes().decode("latin-1"))
+    except FileNotFoundError:
+        return None
 
 
 class DurableFloor:
@@ -50,11 +58,7 @@ class DurableFloor:
     def __init__(self, folder: Path, disk: Disk) -> None:
         self._path = folder / FILE_NAME
         self._disk = disk
-        try:
-            text = self._path.read_text("ascii")
-        except (FileNotFoundError, UnicodeDecodeError):
-            text = ""
-        self.found = parse_floor(text)
+        self.found = read_floor(folder)
         """What the file said when it was opened; None where it said nothing."""
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 

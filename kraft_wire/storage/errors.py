@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 from kraft_wire.log.errors import LogError
+from kraft_wire.protocol.messages.voters_record import VotersRecord
 
 
 class StorageError(LogError):
@@ -46,25 +47,50 @@ class CorruptFile(StorageError):
     """One of the small files says nothing sensible."""
 
 
+class QuorumStateBehind(CorruptFile):
+    """quorum-state names an epoch below those of whole, consecutive batches of the log."""
+
+    def __init__(self, path: Path, quorum_epoch: int, log_epoch: int) -> None:
+        super().__init__(
+            path, f"says epoch {quorum_epoch}, and the log holds whole batches of epoch {log_epoch}"
+        )
+
+
 class CorruptLog(StorageError):
     """Records that were durable once are damaged or gone. Nothing on the disk was changed.
 
     ``position`` is the byte in ``path`` from which on it cannot be read, ``offset`` the first record offset
-    lost.
+    lost; all that was durable was below ``lost_below_offset``. ``voters`` is the last VotersRecord of the log,
+    in front of the damage or still to be read behind it.
     """
 
-    def __init__(self, path: Path, position: int, offset: int, reason: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        position: int,
+        offset: int,
+        reason: str,
+        lost_below_offset: int,
+        voters: VotersRecord | None,
+    ) -> None:
         super().__init__(path, reason)
         self.position = position
         self.offset = offset
         self.reason = reason
+        self.lost_below_offset = lost_below_offset
+        self.voters = voters
+
+    @property
+    def summary(self) -> str:
+        """What is wrong and where, in a few words."""
+        return f"corrupt at byte {self.position}, where offset {self.offset} should be: {self.reason}"
 
     def __str__(self) -> str:
         return (
-            f"{self.path}: corrupt at byte {self.position}, where offset {self.offset} should be: "
-            f"{self.reason}; nothing was changed. Restore {self.path.parent} from a copy; where a majority "
-            "of the quorum is whole, move this node's folder away and format it anew, and it fetches "
-            "everything from the leader"
+            f"{self.path}: {self.summary}; nothing was changed. Restore {self.path.parent} from a copy. "
+            f"Without one, `kraft-wire fsck {self.path.parent.parent} --repair` keeps the damaged bytes aside "
+            f"and cuts the log at offset {self.offset}: all records from there on would be lost, below offset "
+            f"{self.lost_below_offset}, and committed ones are among them"
         )
 
 

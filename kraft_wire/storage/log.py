@@ -13,6 +13,7 @@ from kraft_wire.log.batch import Batch, BatchHeader, read_header
 from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name
+from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import CHUNK_SIZE_BYTES, read_batches, read_range
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.durable_floor import DurableFloor, Floor
@@ -55,6 +56,8 @@ class MetadataLog:
         self.folder = folder
         self.epochs = epochs
         self.torn_tail: TornTail | None = None
+        self.voters: VotersRecord | None = None
+        """The last ones that the log named when it was opened."""
         self.start_offset = segments[0].base_offset
         self.flushed_offset = segments[-1].end_offset
         self.quorum_epoch = 0
@@ -101,6 +104,7 @@ class MetadataLog:
             raise
         log = cls(folder, recovered.segments, recovered.epochs, disk, floor, config)
         log.torn_tail = recovered.torn_tail
+        log.voters = recovered.voters
         log.quorum_epoch = quorum_epoch or 0
         log._settle()
         return log

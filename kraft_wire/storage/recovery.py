@@ -10,24 +10,22 @@ Everything else that does not fit is corruption, and nothing is changed. It is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from struct import Struct
 
 import msgspec
 
-from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, Batch, is_intact
+from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import starts_epoch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.files import QUORUM_STATE
+from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
-from kraft_wire.storage.disk import Disk, read_at
-from kraft_wire.storage.errors import CorruptLog
+from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.errors import CorruptLog, QuorumStateBehind
+from kraft_wire.storage.search import last_voters, look_behind, plausible_batch
 from kraft_wire.storage.segment import Segment
-
-_WINDOW_SIZE_BYTES = 16 * 1024 * 1024
-_BASE_OFFSET = Struct(">q")
-_MAX_PLAUSIBLE_GAP = 2**31
 
 
 class TornTail(msgspec.Struct, frozen=True):
@@ -41,11 +39,12 @@ class TornTail(msgspec.Struct, frozen=True):
 
 
 class Recovered(msgspec.Struct):
-    """The segments of a log, whole, and the epochs in them. ``torn_tail`` is what was cut away to get
-    there."""
+    """The segments of a log, whole, and the epochs and the last voters in them. ``torn_tail`` is what was cut
+    away to get there."""
 
     segments: list[Segment]
     epochs: EpochCache
+    voters: VotersRecord | None
     torn_tail: TornTail | None = None
 
 
@@ -60,6 +59,7 @@ class BatchChain:
     def __init__(self, next_offset: int, max_epoch: int | None) -> None:
         self.next_offset = next_offset
         self.epochs = EpochCache()
+        self.voters: VotersRecord | None = None
         self._max_epoch = max_epoch
         self._latest_epoch: int | None = None
 
@@ -72,19 +72,35 @@ class BatchChain:
             if problem:
                 raise CorruptBatch(position, self.next_offset, problem)
             self.epochs.assign(header.leader_epoch, header.base_offset)
+            self.voters = last_voters(batch) or self.voters
             self._latest_epoch = header.leader_epoch
         self.next_offset = header.next_offset
 
+    def is_only_ahead_of_quorum_state(self, batch: Batch) -> bool:
+        """Whether all that is wrong with the batch is that quorum-state doesn't know its epoch."""
+        is_ahead = self._max_epoch is not None and batch.header.leader_epoch > self._max_epoch
+        return is_ahead and not self._problem_in_log(batch)
+
     def _problem(self, batch: Batch) -> str:
+        epoch = batch.header.leader_epoch
+        if self._max_epoch is not None and epoch > self._max_epoch:
+            problem = f"its epoch {epoch} is above {self._max_epoch}, the last one in quorum-state"
+        else:
+            problem = ""
+        return self._problem_in_log(batch) or problem
+
+    def _problem_in_log(self, batch: Batch) -> str:
         header = batch.header
         latest = self._latest_epoch
         if header.base_offset != self.next_offset:
             return f"it says offset {header.base_offset}"
         if latest is not None and header.leader_epoch < latest:
             return f"its epoch {header.leader_epoch} comes after epoch {latest}"
-        if self._max_epoch is not None and header.leader_epoch > self._max_epoch:
-            return f"its epoch {header.leader_epoch} is above {self._max_epoch}, the last one in quorum-state"
-        if latest is not None and starts_epoch(batch) != (header.leader_epoch > latest):
+        try:
+            is_first = starts_epoch(batch)
+        except CorruptBatch as error:
+            return error.reason
+        if latest is not None and is_first != (header.leader_epoch > latest):
             return (
                 f"epoch {header.leader_epoch} does not begin with its leader's record, after epoch {latest}"
             )
@@ -105,23 +121,48 @@ def recover(
             segments.append(Segment.open(folder, base_offset, disk))
         chain = BatchChain(base_offsets[0], max_epoch)
         for number, segment in enumerate(segments):
-            problem = _scan(segment, chain)
+            problem = scan(segment, chain)
             if problem is not None:
-                judge(segments[number:], problem, chain.next_offset, durable_floor)
+                _check_quorum_state(folder, segment, chain, problem, max_epoch)
+                reason = judge(segments[number:], problem, chain.next_offset, durable_floor)
+                if reason:
+                    raise _corrupt(segments[number:], problem, chain, reason, durable_floor)
                 torn = _cut(segments, number, chain.next_offset, problem, disk)
-                return Recovered(segments, chain.epochs, torn)
+                return Recovered(segments, chain.epochs, chain.voters, torn)
         if chain.next_offset < durable_floor:
-            last = segments[-1]
+            end = CorruptBatch(segments[-1].size_bytes, chain.next_offset, "")
             reason = f"the log ends here, and it was durable up to offset {durable_floor}"
-            raise CorruptLog(last.path, last.size_bytes, last.end_offset, reason)
+            raise _corrupt(segments[-1:], end, chain, reason, durable_floor)
     except BaseException:
         for segment in segments:
             segment.close()
         raise
-    return Recovered(segments, chain.epochs)
+    return Recovered(segments, chain.epochs, chain.voters)
 
 
-def _scan(segment: Segment, chain: BatchChain) -> CorruptBatch | None:
+def _check_quorum_state(
+    folder: Path, segment: Segment, chain: BatchChain, problem: CorruptBatch, max_epoch: int | None
+) -> None:
+    """An epoch that quorum-state doesn't know may be damage to a batch, or to quorum-state: two batches in a
+    row are believed. Raises QuorumStateBehind."""
+    if max_epoch is None:
+        return
+    following: list[Batch] = []
+    try:
+        for _, batch in read_batches(segment.fd, problem.position, segment.file_size_bytes()):
+            following.append(batch)
+            if len(following) == 2:
+                break
+    except CorruptBatch:
+        return
+    if len(following) < 2 or not chain.is_only_ahead_of_quorum_state(following[0]):
+        return
+    first, second = (batch.header for batch in following)
+    if second.base_offset == first.next_offset and second.leader_epoch >= first.leader_epoch:
+        raise QuorumStateBehind(folder / QUORUM_STATE, max_epoch, first.leader_epoch)
+
+
+def scan(segment: Segment, chain: BatchChain) -> CorruptBatch | None:
     """Feed the segment with its batches; returns what is wrong with the first that cannot be there."""
     if segment.base_offset != chain.next_offset:
         return CorruptBatch(0, chain.next_offset, f"the segment begins at offset {segment.base_offset}")
@@ -134,55 +175,26 @@ def _scan(segment: Segment, chain: BatchChain) -> CorruptBatch | None:
     return None
 
 
-def judge(segments: Sequence[Segment], problem: CorruptBatch, offset: int, durable_floor: int) -> None:
-    """Return for a torn tail that begins with ``problem`` in the first of ``segments``; else raise
-    CorruptLog."""
-    first = segments[0]
+def judge(segments: Sequence[Segment], problem: CorruptBatch, offset: int, durable_floor: int) -> str:
+    """Why what begins with ``problem`` in the first of ``segments`` is corruption; empty for a torn tail."""
     if offset < durable_floor:
-        reason = f"{problem.reason}; the log was durable up to offset {durable_floor}"
-        raise CorruptLog(first.path, problem.position, offset, reason)
+        return f"{problem.reason}; the log was durable up to offset {durable_floor}"
     for segment in segments:
-        start = problem.position if segment is first else 0
-        found = next(_whole_batches(segment, start, offset), None)
+        start = problem.position if segment is segments[0] else 0
+        found = plausible_batch(segment, start, offset)
         if found is not None:
-            reason = f"{problem.reason}; a whole batch is at byte {found} of {segment.path.name}"
-            raise CorruptLog(first.path, problem.position, offset, reason)
+            return f"{problem.reason}; a whole batch is at byte {found} of {segment.path.name}"
+    return ""
 
 
-def _whole_batches(segment: Segment, start: int, offset: int) -> Iterator[int]:
-    """Positions from ``start`` on at which a batch with a good checksum lies that may belong behind
-    ``offset``."""
-    end = segment.file_size_bytes()
-    for window_start in range(start, end, _WINDOW_SIZE_BYTES):
-        window = read_at(
-            segment.fd, window_start, min(_WINDOW_SIZE_BYTES + HEADER_SIZE_BYTES, end - window_start)
-        )
-        for at in _candidates(window):
-            position = window_start + at
-            if _is_whole_batch(segment, position, end):
-                base_offset = _BASE_OFFSET.unpack_from(window, at)[0]
-                if position == start or offset <= base_offset < offset + _MAX_PLAUSIBLE_GAP:
-                    yield position
-
-
-def _candidates(window: bytes) -> list[int]:
-    """Where in ``window`` the fixed bytes of a batch's header are right: version 2, a length below 16 MiB."""
-    import numpy  # not needed by a node whose log is whole
-
-    count = len(window) - HEADER_SIZE_BYTES + 1
-    if count <= 0:
-        return []
-    data = numpy.frombuffer(window, numpy.uint8)
-    right = (data[16 : 16 + count] == 2) & (data[8 : 8 + count] == 0)
-    return [int(at) for at in numpy.flatnonzero(right)]
-
-
-def _is_whole_batch(segment: Segment, position: int, end: int) -> bool:
-    beginning = read_at(segment.fd, position, LENGTH_END)
-    size_bytes = LENGTH_END + int.from_bytes(beginning[8:], "big", signed=True)
-    if not HEADER_SIZE_BYTES <= size_bytes <= end - position:
-        return False
-    return is_intact(read_at(segment.fd, position, size_bytes))
+def _corrupt(
+    segments: Sequence[Segment], problem: CorruptBatch, chain: BatchChain, reason: str, durable_floor: int
+) -> CorruptLog:
+    behind = look_behind(segments, problem.position, chain.next_offset)
+    lost_below_offset = max(behind.end_offset, durable_floor)
+    voters = behind.voters or chain.voters
+    path = segments[0].path
+    return CorruptLog(path, problem.position, chain.next_offset, reason, lost_below_offset, voters)
 
 
 def _cut(

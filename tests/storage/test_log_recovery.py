@@ -24,7 +24,7 @@ from storage_samples import (
 )
 
 from kraft_wire.log.batch import encode_batch, split_batches
-from kraft_wire.storage import recovery
+from kraft_wire.storage import search
 from kraft_wire.storage.durable_floor import FILE_NAME as DURABLE_FLOOR
 from kraft_wire.storage.errors import CorruptLog
 from kraft_wire.storage.log import LogConfig
@@ -174,7 +174,7 @@ def test_a_flipped_bit_in_the_last_batch_needs_the_floor(folder: Path, position:
 def test_damage_in_front_of_a_whole_batch_far_away_is_corruption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "_WINDOW_SIZE_BYTES", 128)
+    monkeypatch.setattr(search, "_WINDOW_SIZE_BYTES", 128)
     batches = epoch_batches(0, 1, [40, 1])
     write_log(tmp_path, batches, ONE_SEGMENT)
     forget_floor(tmp_path)

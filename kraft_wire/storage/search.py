@@ -1,0 +1,129 @@
+"""Finding whole batches where a log can't be read on: what lies behind damage says how much was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from struct import Struct
+from typing import Final, Protocol
+
+import msgspec
+
+from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, Batch, is_intact
+from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.storage.batch_reader import read_batches
+from kraft_wire.storage.disk import read_at
+
+MIN_RECORD_SIZE_BYTES: Final = 7
+"""Length, attributes, two deltas, no key, no value, no headers: a byte each. So many bytes that can't be read
+held no more than one record."""
+
+_WINDOW_SIZE_BYTES = 16 * 1024 * 1024
+_BASE_OFFSET = Struct(">q")
+_MAX_PLAUSIBLE_GAP = 2**31
+
+
+class SegmentBytes(Protocol):
+    """What there must be of a segment to search in it."""
+
+    base_offset: int
+    path: Path
+    fd: int
+
+    def file_size_bytes(self) -> int: ...
+
+
+class Behind(msgspec.Struct):
+    """What lies behind the first damage. ``end_offset``: no record that was there had this offset or a higher
+    one. ``voters`` is the last VotersRecord that can still be read."""
+
+    end_offset: int
+    voters: VotersRecord | None = None
+
+
+def plausible_batch(segment: SegmentBytes, start: int, offset: int) -> int | None:
+    """The first position from ``start`` on at which a batch with a good checksum lies that may belong behind
+    ``offset``; None where there is none. A batch at ``start`` itself counts whatever it says."""
+    for position in _intact_positions(segment, start):
+        base_offset = _BASE_OFFSET.unpack(read_at(segment.fd, position, _BASE_OFFSET.size))[0]
+        if position == start or offset <= base_offset < offset + _MAX_PLAUSIBLE_GAP:
+            return position
+    return None
+
+
+def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) -> Behind:
+    """What was there from ``position`` in the first of the segments on, where ``offset`` should be.
+
+    Neither a batch's offset nor its epoch is covered by its checksum. An offset is believed only if the bytes
+    before it have room for as many records.
+    """
+    behind = Behind(offset)
+    for segment in segments:
+        behind.end_offset = max(behind.end_offset, segment.base_offset)
+        seen = position if segment is segments[0] else 0
+        for at, batch in _islands(segment, seen):
+            room = (at - seen) // MIN_RECORD_SIZE_BYTES
+            if 0 <= batch.header.base_offset - behind.end_offset <= room:
+                behind.end_offset = batch.header.next_offset
+                behind.voters = last_voters(batch) or behind.voters
+                seen = at + batch.header.size_bytes
+        behind.end_offset += (segment.file_size_bytes() - seen) // MIN_RECORD_SIZE_BYTES
+    return behind
+
+
+def last_voters(batch: Batch) -> VotersRecord | None:
+    """The batch's last VotersRecord. Whoever can't read the batch finds none in it."""
+    if not batch.header.is_control:
+        return None
+    try:
+        messages = decode_control_batch(batch)
+    except CorruptBatch:
+        return None
+    return next((message for message in reversed(messages) if isinstance(message, VotersRecord)), None)
+
+
+def _islands(segment: SegmentBytes, position: int) -> Iterator[tuple[int, Batch]]:
+    """Every batch from ``position`` on that is whole, with its position."""
+    size_bytes = segment.file_size_bytes()
+    while position < size_bytes:
+        found = next(_intact_positions(segment, position), None)
+        if found is None:
+            return
+        position = found + 1
+        try:
+            for at, batch in read_batches(segment.fd, found, size_bytes):
+                yield at, batch
+                position = at + batch.header.size_bytes
+        except CorruptBatch:
+            continue
+
+
+def _intact_positions(segment: SegmentBytes, start: int) -> Iterator[int]:
+    end = segment.file_size_bytes()
+    for window_start in range(start, end, _WINDOW_SIZE_BYTES):
+        size_bytes = min(_WINDOW_SIZE_BYTES + HEADER_SIZE_BYTES, end - window_start)
+        for at in _candidates(read_at(segment.fd, window_start, size_bytes)):
+            if _is_whole_batch(segment, window_start + at, end):
+                yield window_start + at
+
+
+def _candidates(window: bytes) -> list[int]:
+    """Where in ``window`` the fixed bytes of a batch's header are right: version 2, a length below 16 MiB."""
+    import numpy  # not needed by a node whose log is whole
+
+    count = len(window) - HEADER_SIZE_BYTES + 1
+    if count <= 0:
+        return []
+    data = numpy.frombuffer(window, numpy.uint8)
+    right = (data[16 : 16 + count] == 2) & (data[8 : 8 + count] == 0)
+    return [int(at) for at in numpy.flatnonzero(right)]
+
+
+def _is_whole_batch(segment: SegmentBytes, position: int, end: int) -> bool:
+    beginning = read_at(segment.fd, position, LENGTH_END)
+    size_bytes = LENGTH_END + int.from_bytes(beginning[8:], "big", signed=True)
+    if not HEADER_SIZE_BYTES <= size_bytes <= end - position:
+        return False
+    return is_intact(read_at(segment.fd, position, size_bytes))
