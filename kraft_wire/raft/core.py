@@ -75,6 +75,7 @@ class RaftCore:
         self._quorum = Quorum(config, log, history, role, rng)
         self._quorum.lost_below_offset = durable.lost_below_offset
         self._quorum.no_vote_up_to_epoch = durable.no_vote_up_to_epoch
+        self._quorum.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
         self._is_started = False
 
     def step(self, event: Event, now: Now) -> list[Effect]:
@@ -217,8 +218,7 @@ class RaftCore:
 
 def _start(quorum: Quorum, event: Start) -> None:
     retention.start(quorum)
-    if quorum.may_stand:
-        elections.stand(quorum)
+    elections.start(quorum)
 
 
 def _tick(quorum: Quorum, event: Tick) -> None:

@@ -54,6 +54,15 @@ def recovered_role(config: RaftConfig, election: ElectionState | None, log: LogS
     )
 
 
+def start(quorum: Quorum) -> None:
+    """The node is up. What it concluded from its log is on disk before it says anything: it may lose of the
+    log what a later conclusion would need."""
+    if quorum.log.last_epoch > quorum.recorded_epoch:
+        quorum.persist()
+    if quorum.may_stand:
+        stand(quorum)
+
+
 # Forward.
 
 
@@ -110,7 +119,8 @@ def give_up(quorum: Quorum) -> None:
     old = quorum.state
     assert isinstance(old, Prospective)  # only a Prospective can go back: a Candidate has voted for itself
     quorum.lost_elections += 1
-    following = old.following or Following()
+    # Afresh: whoever else stands now must not be refused because this leader once answered.
+    following = Following(leader_is_gone=old.following is not None and old.following.leader_is_gone)
     if old.leader_id is None or old.leader_id == quorum.config.node_id or not old.leader_endpoints:
         quorum.become(Unattached(old.epoch, quorum.failover_deadline_ms(), old.leader_id, old.voted))
         return

@@ -57,6 +57,7 @@ class Quorum:
         self.stop_deadline_ms: int | None = None
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
+        self.recorded_epoch = 0
         self.lost_elections = 0
         self._highest_high_watermark: int | None = None
         self._rng = rng
@@ -133,9 +134,9 @@ class Quorum:
         """Change role. Raises IllegalTransition."""
         old = self.state
         check_transition(old, state)
-        if state.ROLE in DURABLE:
-            self._persist(state)
         self.state = state
+        if state.ROLE in DURABLE:
+            self.persist()
         if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
             for request_id in self.outgoing.forget_all():
                 self.emit(CancelRequest(request_id))
@@ -149,12 +150,13 @@ class Quorum:
             self.emit(AbandonSnapshot(following.snapshot.id))
             following.snapshot = None
 
-    def _persist(self, state: RoleState) -> None:
+    def persist(self) -> None:
         """Have the election state written; of two in a row, between which nobody could learn of the first,
         the last is enough."""
         if self._effects and isinstance(self._effects[-1], PersistElectionState):
             self._effects.pop()
-        self.emit(PersistElectionState(state.election, self.history.kraft_version, self.history.voters.ids))
+        election, voters = self.state.election, self.history.voters
+        self.emit(PersistElectionState(election, self.history.kraft_version, voters.ids))
 
     def election_deadline_ms(self) -> int:
         """When an election that begins now times out: between one and two election timeouts."""

@@ -81,6 +81,19 @@ def test_a_paused_leader_is_replaced_after_the_fetch_timeout(quorum: CoreQuorum)
     quorum.run_until(lambda: bool(quorum.others_than(leader)))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_followers_that_time_out_one_after_another_still_elect_somebody(seed: int) -> None:
+    """Three of four are needed; each that stood in vain must not refuse the next."""
+    quorum = CoreQuorum(4, seed=seed).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    late = quorum.followers()[0]
+    quorum.cut((leader.id, late.id), (late.id, leader.id))
+    quorum.run_for(seed * 60)
+    quorum.isolate(leader.id)
+    assert quorum.run_until(lambda: bool(quorum.others_than(leader))) < 8_000
+
+
 def test_a_leader_without_a_majority_resigns(quorum: CoreQuorum) -> None:
     """KAFKA-15489."""
     leader = quorum.elect()

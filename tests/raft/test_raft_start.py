@@ -284,3 +284,14 @@ def test_start_only_once() -> None:
     node = LoneNode()
     with pytest.raises(InvariantViolated, match="once"):
         node.step(Start())
+
+
+def test_an_epoch_that_only_the_log_knows_is_persisted_first() -> None:
+    two = static_voters(LISTENER, {1: ("a", 1), 2: ("b", 2)})
+    durable = DurableState(
+        election=ElectionState(leader_id=-1, leader_epoch=3), log_end_offset=5, epochs=EpochCache([(7, 0)])
+    )
+    node = LoneNode(config(static=two), durable, start=False)
+    effects = node.step(Start())
+    assert effects[0] == PersistElectionState(ElectionState(leader_id=-1, leader_epoch=7), 0, (1, 2))
+    assert isinstance(effects[1], SendRequest)
