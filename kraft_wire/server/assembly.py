@@ -30,6 +30,7 @@ from kraft_wire.server.config import ServerConfig
 from kraft_wire.server.config_endpoints import SECURITY_PROTOCOLS, Endpoint
 from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import get_logger
+from kraft_wire.storage.errors import CorruptLog
 from kraft_wire.storage.log import LogConfig
 from kraft_wire.storage.state_loading import load_state
 from kraft_wire.storage.store import Store
@@ -43,6 +44,7 @@ def open_store(config: ServerConfig) -> Store:
         Path(config.metadata_log_dir),
         node_id=config.node_id,
         log_dirs=[Path(directory) for directory in config.log_dirs],
+        static_voter_ids=[voter.id for voter in config.voters],
         config=LogConfig(
             segment_bytes=config.metadata_log.segment_bytes,
             segment_ms=config.metadata_log.metadata_log_segment_ms,
@@ -96,6 +98,8 @@ def durable_state(store: Store) -> DurableState:
             *_voter_records(snapshot_id.end_offset - 1, _snapshot_control(store, snapshot_id)),
             *_voter_records_of_log(store.log.batches(snapshot_id.end_offset)),
         ],
+        lost_below_offset=store.lost_below_offset,
+        no_vote_up_to_epoch=store.no_vote_up_to_epoch,
     )
 
 
@@ -193,3 +197,19 @@ def _report(store: Store) -> None:
         log.warning("the log began anew at the newest snapshot's end", offset=recovery.log_reset_to)
     if recovery.election_state_missing:
         log.warning("quorum-state is missing beside a log that is not empty")
+    if recovery.corrupt_quorum_state is not None:
+        kept = str(recovery.quorum_state_set_aside)
+        log.error("corrupt quorum-state set aside", file=kept, error=str(recovery.corrupt_quorum_state))
+    if recovery.log_set_aside:
+        found = recovery.corrupt_log or recovery.missing_records or recovery.corrupt_snapshots[0]
+        problem = found.summary if isinstance(found, CorruptLog) else found.problem
+        files = [str(path) for path in recovery.log_set_aside]
+        log.error("corrupt log set aside", file=str(found.path), error=problem, set_aside=files)
+    if store.lost_below_offset is not None:
+        log.warning(
+            "no vote and no candidacy until the log is fetched again from the leader",
+            log_end_offset=store.log.end_offset,
+            lost_below_offset=store.lost_below_offset,
+        )
+    if store.no_vote_up_to_epoch >= 0:
+        log.warning("no vote in epochs in which this node may have voted", up_to=store.no_vote_up_to_epoch)

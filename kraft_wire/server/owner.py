@@ -88,7 +88,7 @@ class NodeOwner:
         self._store = store
         self._snapshots = snapshots
         self._peers = Peers(self._answered, self._failed_to_ask, client_id=client_id)
-        self._incoming = IncomingSnapshot(store)
+        self._incoming = IncomingSnapshot(store.snapshots, store.log)
         self._reading = trio.CancelScope()
         self._flush_wanted = trio.Event()
         self._deadline_moved = trio.Event()
@@ -202,8 +202,8 @@ class NodeOwner:
                 self._incoming.append(snapshot_id, position, data)
             case raft_effects.InstallSnapshot(snapshot_id):
                 self._install_snapshot(snapshot_id)
-            case raft_effects.AbandonSnapshot():
-                self._incoming.abandon()
+            case raft_effects.AbandonSnapshot(snapshot_id):
+                self._incoming.abandon(snapshot_id)
             case _:
                 self._begin(effect)
 
@@ -287,9 +287,14 @@ class NodeOwner:
 
     def _install_snapshot(self, snapshot_id: SnapshotId) -> None:
         self._reading.cancel()
-        self._incoming.install()
+        self._incoming.install(snapshot_id)
         log.info("snapshot installed", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+        self._look_whether_whole()
         self._spawn(self._load_state, snapshot_id)
+
+    def _look_whether_whole(self) -> None:
+        if self._store.forget_loss_if_made_good():
+            log.info("the log holds again all that had been lost")
 
     # What goes on beside the event loop.
 
@@ -309,6 +314,7 @@ class NodeOwner:
             self._flush_wanted = trio.Event()
             generation = self._node.core.log_generation
             end_offset = await trio.to_thread.run_sync(self._store.log.flush)
+            self._look_whether_whole()
             self._step(Flushed(end_offset, generation))
 
     async def _keep_time(self) -> None:
@@ -333,10 +339,11 @@ class NodeOwner:
 
     async def _verify_snapshot(self, snapshot_id: SnapshotId) -> None:
         try:
-            verified = await trio.to_thread.run_sync(self._incoming.verify)
+            verified = await trio.to_thread.run_sync(self._incoming.verify, snapshot_id)
         except CorruptSnapshot as error:
-            self._incoming.abandon()
             self._step(SnapshotRejected(snapshot_id, str(error)))
+            return
+        if verified is None:
             return
         self._step(
             SnapshotVerified(

@@ -60,8 +60,8 @@ class CorruptLog(StorageError):
     """Records that were durable once are damaged or gone. Nothing on the disk was changed.
 
     ``position`` is the byte in ``path`` from which on it cannot be read, ``offset`` the first record offset
-    lost; all that was durable was below ``lost_below_offset``. ``voters`` is the last VotersRecord of the log,
-    in front of the damage or still to be read behind it.
+    lost; all that was durable was below ``lost_below_offset``. ``voters`` is the last VotersRecord of the
+    log, in front of the damage or still to be read behind it.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class CorruptLog(StorageError):
     def __str__(self) -> str:
         return (
             f"{self.path}: {self.summary}; nothing was changed. Restore {self.path.parent} from a copy. "
-            f"Without one, `kraft-wire fsck {self.path.parent.parent} --repair` keeps the damaged bytes aside "
-            f"and cuts the log at offset {self.offset}: all records from there on would be lost, below offset "
-            f"{self.lost_below_offset}, and committed ones are among them"
+            f"Without one, `kraft-wire fsck {self.path.parent.parent} --repair` keeps the damaged bytes "
+            f"aside and cuts the log at offset {self.offset}: all records from there on would be lost, below "
+            f"offset {self.lost_below_offset}, and committed ones are among them"
         )
 
 

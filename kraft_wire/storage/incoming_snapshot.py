@@ -1,68 +1,143 @@
-"""A snapshot that comes in pieces from a leader."""
+"""A snapshot that is fetched from the leader, piece by piece.
+
+One thread owns it; only ``verify`` may run in another, while the owner goes on, abandons what is being
+verified, or begins anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from pathlib import Path
+from typing import cast
 
 import msgspec
 
+from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
-from kraft_wire.storage.snapshots import SnapshotWriter
-from kraft_wire.storage.store import Store
+from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.storage.errors import CorruptSnapshot
+from kraft_wire.storage.log import MetadataLog
+from kraft_wire.storage.snapshots import PartialSnapshot, SnapshotStore, SnapshotWriter
 
 
 class VerifiedSnapshot(msgspec.Struct, frozen=True):
-    """What a whole snapshot says of itself; ``control_records`` are those of kraft.version and the voters."""
+    """What raft wants to know of it. ``control_records`` are its KRaftVersionRecord and VotersRecord."""
 
+    id: SnapshotId
     size_bytes: int
     last_contained_log_timestamp_ms: int
-    control_records: Sequence[Message]
+    control_records: tuple[Message, ...]
 
 
 class IncomingSnapshot:
-    """At most one snapshot at a time. All but ``verify`` belong to the thread that owns the store."""
+    """At most one snapshot is fetched at a time."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, snapshots: SnapshotStore, log: MetadataLog) -> None:
+        self._snapshots = snapshots
+        self._log = log
         self._writer: SnapshotWriter | None = None
+        self._verified: SnapshotWriter | None = None
+        self._lock = threading.Lock()
 
     def append(self, snapshot_id: SnapshotId, position: int, data: bytes) -> None:
-        """The next piece; that at position 0 begins anew. Raises ValueError for a piece out of turn,
-        DiskFailed."""
+        """The next piece; the one at position 0 begins the snapshot anew. Raises DiskFailed; ValueError for a
+        piece that isn't the next."""
         if position == 0:
-            self.abandon()
-            self._writer = self._store.snapshots.create(snapshot_id)
-        writer = self._writer
-        if writer is None or writer.snapshot_id != snapshot_id or writer.size_bytes != position:
-            raise ValueError(f"a piece of snapshot {snapshot_id} at byte {position} comes out of turn")
+            self._forget(self._writer)
+            self._writer = self._snapshots.create(snapshot_id)
+        writer = self._current(snapshot_id)
+        if writer.size_bytes != position:
+            raise ValueError(f"{snapshot_id} ends at byte {writer.size_bytes}, the piece is for {position}")
         writer.append(data)
 
-    def verify(self) -> VerifiedSnapshot:
-        """Check every batch; may run in another thread. Raises CorruptSnapshot."""
-        assert self._writer is not None
-        batches = self._writer.batches()
-        control = decode_control_batch(next(batches))
-        for _ in batches:
-            pass
-        header = control[0]
-        assert isinstance(header, SnapshotHeaderRecord), "checked by batches()"
-        return VerifiedSnapshot(self._writer.size_bytes, header.last_contained_log_timestamp, control[1:])
+    def verify(self, snapshot_id: SnapshotId) -> VerifiedSnapshot | None:
+        """Check every batch, and have it on stable storage. None where the owner has abandoned it, or begun
+        it anew, meanwhile: then there is nothing to report.
 
-    def install(self) -> None:
-        """Give it its name, and let the log begin at its end; both are on stable storage then. A crash in
-        between is mended at the next start. Raises DiskFailed."""
-        assert self._writer is not None
-        snapshot_id = self._writer.snapshot_id
-        self._writer.finish()
-        self._writer = None
-        self._store.snapshots.add(snapshot_id)
-        self._store.log.reset_to(snapshot_id.end_offset)
+        Raises CorruptSnapshot, with the pieces gone; DiskFailed, OSError.
+        """
+        with self._lock:
+            writer = self._writer
+            if writer is None or writer.snapshot_id != snapshot_id:
+                return None
+            reader = writer.open_reader()
+        try:
+            verified = _look_through(snapshot_id, reader)
+            reader.flush()
+        except CorruptSnapshot:
+            if not self._forget(writer):
+                return None
+            raise
+        finally:
+            reader.close()
+        with self._lock:
+            if self._writer is not writer:
+                return None
+            self._verified = writer
+        return verified
 
-    def abandon(self) -> None:
-        """Remove what there is. Raises OSError."""
-        if self._writer is not None:
-            self._writer.abandon()
-            self._writer = None
+    def install(self, snapshot_id: SnapshotId) -> None:
+        """Give the verified snapshot its name, and let the log begin anew, empty, at its end; on stable
+        storage when this returns. ``Store.open`` finishes what a crash interrupts.
+
+        Raises DiskFailed; ValueError where this snapshot wasn't verified.
+        """
+        writer = self._current(snapshot_id)
+        if writer is not self._verified:
+            raise ValueError(f"{snapshot_id} was not verified")
+        writer.finish()
+        with self._lock:
+            self._writer = self._verified = None
+        self._snapshots.add(snapshot_id)
+        self._log.reset_to(snapshot_id.end_offset)
+
+    def abandon(self, snapshot_id: SnapshotId) -> None:
+        """Forget its pieces, if there are any. Raises OSError."""
+        writer = self._writer
+        if writer is not None and writer.snapshot_id == snapshot_id:
+            self._forget(writer)
+
+    def close(self) -> None:
+        """The node stops: what isn't complete is fetched anew. Raises OSError."""
+        self._forget(self._writer)
+
+    def _current(self, snapshot_id: SnapshotId) -> SnapshotWriter:
+        writer = self._writer
+        if writer is None or writer.snapshot_id != snapshot_id:
+            raise ValueError(f"nothing of {snapshot_id} was fetched")
+        return writer
+
+    def _forget(self, writer: SnapshotWriter | None) -> bool:
+        """Remove it, unless the other thread was faster."""
+        with self._lock:
+            if writer is None or writer is not self._writer:
+                return False
+            self._writer = self._verified = None
+            writer.abandon()
+            return True
+
+
+def _look_through(snapshot_id: SnapshotId, reader: PartialSnapshot) -> VerifiedSnapshot:
+    """Read it all. Raises CorruptSnapshot."""
+    first: list[Message] = []
+    for batch in reader.batches():
+        first = first or _control_records(batch, reader.path)
+    header = cast(SnapshotHeaderRecord, first[0])  # checked on the way
+    return VerifiedSnapshot(
+        snapshot_id,
+        reader.size_bytes,
+        header.last_contained_log_timestamp,
+        tuple(message for message in first if isinstance(message, KRaftVersionRecord | VotersRecord)),
+    )
+
+
+def _control_records(batch: Batch, path: Path) -> list[Message]:
+    try:
+        return decode_control_batch(batch)
+    except CorruptBatch as error:
+        raise CorruptSnapshot(path, str(error)) from error

@@ -106,7 +106,11 @@ class MetadataLog:
         log.torn_tail = recovered.torn_tail
         log.voters = recovered.voters
         log.quorum_epoch = quorum_epoch or 0
-        log._settle()
+        try:
+            log._settle()
+        except BaseException:
+            log._close_files()
+            raise
         return log
 
     def _settle(self) -> None:
@@ -262,21 +266,22 @@ class MetadataLog:
     # --- forgetting
 
     def truncate_to(self, offset: int) -> int:
-        """Drop the batch that holds ``offset`` and all behind it; returns the new end. It is on stable
-        storage then.
+        """Drop the batch that holds ``offset`` and all behind it; returns the new end.
 
-        Raises OffsetBelowStart.
+        That it ends there, and all that remains, is on stable storage then. Raises OffsetBelowStart.
         """
         if offset < self.start_offset:
             raise OffsetBelowStart(offset, self.start_offset)
         if offset >= self.end_offset:
-            return self.end_offset
+            return self.flush()
         with self._flushing, self._files:
             self._lower_floor(offset)
             while self._segments[-1].base_offset >= offset and len(self._segments) > 1:
                 self._segments.pop().remove()
+            # Flushes the whole file; the segments before it were flushed when it was begun.
             self._segments[-1].truncate_to(offset)
-            self.flushed_offset = min(self.flushed_offset, self.end_offset)
+            self.flushed_offset = self.end_offset
+            self._write_floor()
         self._tail.truncate_to(self.end_offset)
         if self.epochs.truncate_from_end(self.end_offset):
             self._write_epochs()
@@ -325,10 +330,13 @@ class MetadataLog:
             self._segments[-1].close_index()
             self._write_floor(flush=True)
         finally:
-            with self._flushing, self._files:
-                for segment in self._segments:
-                    segment.close()
-                self._floor.close()
+            self._close_files()
+
+    def _close_files(self) -> None:
+        with self._flushing, self._files:
+            for segment in self._segments:
+                segment.close()
+            self._floor.close()
 
 
 def _base_offsets(folder: Path) -> list[int]:

@@ -1,7 +1,9 @@
-"""Two numbers that a node must not forget while something that it lost is being made good.
+"""Numbers that a node must not forget while something that it lost is being made good.
 
-``lost-below``: damage was cut out of the log, which had been durable up to this offset. Until the log holds as
-much again, the node's vote could elect somebody who lacks what is committed.
+``lost-below``: damage was cut out of the log, which had been durable up to this offset. Until the log holds
+as much again, the node's vote could elect somebody who lacks what is committed.
+
+``lost-below-unless-alone``: the same, by somebody who could not know whether the node has peers.
 
 ``no-vote-up-to``: quorum-state was lost, and the node may have voted in any epoch up to this one.
 
@@ -19,19 +21,23 @@ from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
 
 LOST_BELOW: Final = "lost-below"
+LOST_BELOW_UNLESS_ALONE: Final = "lost-below-unless-alone"
 NO_VOTE_UP_TO: Final = "no-vote-up-to"
+
+_DIGITS = 20
+_LINE_SIZE = _DIGITS + len(" 01234567\n")
 
 
 def remembered_text(number: int) -> str:
     """The file's text."""
-    digits = f"{number:020d}"
+    digits = f"{number:0{_DIGITS}d}"
     return f"{digits} {google_crc32c.value(digits.encode()):08x}\n" * 2
 
 
 def parse_remembered(text: str) -> int | None:
     """The number; None where neither line is whole."""
-    for line in text.splitlines(keepends=True):
-        digits = line[:20]
+    for line in (text[:_LINE_SIZE], text[_LINE_SIZE:]):
+        digits = line[:_DIGITS]
         if digits.isdecimal() and digits.isascii() and remembered_text(int(digits)) == line * 2:
             return int(digits)
     return None

@@ -57,7 +57,7 @@ def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) ->
     """What was there from ``position`` in the first of the segments on, where ``offset`` should be.
 
     Neither a batch's offset nor its epoch is covered by its checksum. An offset is believed only if the bytes
-    before it have room for as many records.
+    before it have room for as many records; segments' names are believed.
     """
     behind = Behind(offset)
     for segment in segments:
@@ -69,7 +69,8 @@ def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) ->
                 behind.end_offset = batch.header.next_offset
                 behind.voters = last_voters(batch) or behind.voters
                 seen = at + batch.header.size_bytes
-        behind.end_offset += (segment.file_size_bytes() - seen) // MIN_RECORD_SIZE_BYTES
+        if segment is segments[-1]:
+            behind.end_offset += (segment.file_size_bytes() - seen) // MIN_RECORD_SIZE_BYTES
     return behind
 
 

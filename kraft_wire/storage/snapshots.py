@@ -48,9 +48,9 @@ class SnapshotWriter:
         self._disk.write(self._fd, data, self.size_bytes, self._partial)
         self.size_bytes += len(data)
 
-    def batches(self) -> Iterator[Batch]:
-        """What was written so far, checked: for verifying a fetched snapshot before it is finished."""
-        return _checked(self._fd, self.size_bytes, self._partial)
+    def open_reader(self) -> PartialSnapshot:
+        """What was written so far, for another thread: it stays readable when this is abandoned."""
+        return PartialSnapshot(os.dup(self._fd), self._partial, self.size_bytes, self._disk)
 
     def finish(self) -> int:
         """The snapshot has its name and is on stable storage when this returns its size. Raises
@@ -73,6 +73,27 @@ class SnapshotWriter:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+class PartialSnapshot:
+    """A snapshot that is to be verified before it is finished."""
+
+    def __init__(self, fd: int, path: Path, size_bytes: int, disk: Disk) -> None:
+        self.path = path
+        self.size_bytes = size_bytes
+        self._fd = fd
+        self._disk = disk
+
+    def batches(self) -> Iterator[Batch]:
+        """Every batch, checksums and marks checked on the way. Raises CorruptSnapshot, OSError."""
+        return _checked(self._fd, self.size_bytes, self.path)
+
+    def flush(self) -> None:
+        """Raises DiskFailed."""
+        self._disk.flush_data(self._fd, self.path)
+
+    def close(self) -> None:
+        os.close(self._fd)
 
 
 def write_snapshot(folder: Path, snapshot_id: SnapshotId, chunks: Iterable[bytes], disk: Disk) -> int:

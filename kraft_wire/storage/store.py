@@ -27,7 +27,7 @@ from kraft_wire.storage.folder import Folder, open_folder
 from kraft_wire.storage.log import DEFAULT_LOG_CONFIG, LogConfig, MetadataLog
 from kraft_wire.storage.quorum_state import read_election_state, write_election_state
 from kraft_wire.storage.recovery import TornTail
-from kraft_wire.storage.remembered import LOST_BELOW, NO_VOTE_UP_TO, Remembered
+from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, NO_VOTE_UP_TO, Remembered
 from kraft_wire.storage.repair import cut_damage, set_aside, set_log_aside
 from kraft_wire.storage.snapshots import SnapshotStore, bootstrap_values
 
@@ -194,8 +194,12 @@ class _Opening:
 
     def close(self) -> None:
         self.snapshots.close()
-        if self.log is not None:
-            self.log.close()
+        self.close_log()
+
+    def close_log(self) -> None:
+        log, self.log = self.log, None
+        if log is not None:
+            log.close()
 
     @property
     def covered_offset(self) -> int:
@@ -263,21 +267,26 @@ class _Opening:
         if isinstance(problem, MissingRecords):
             self.recovery.missing_records = problem
         self.lost_below.remember(max(self.log.end_offset, *self._known_ends()))
-        self.log.close()
+        if self._is_covered(self.log):
+            return
+        self.close_log()
         self.recovery.log_set_aside += set_log_aside(self.path, self.folder.disk)
         self.log = self._open_log()
 
     def _coverage_problem(self, log: MetadataLog) -> CorruptSnapshot | MissingRecords | None:
-        is_ahead = any(snapshot_id.end_offset > log.end_offset for snapshot_id in self.bad)
-        if self.bad and (self.covered_offset < log.start_offset or log.end_offset == 0 or is_ahead):
+        was_ahead = any(snapshot_id.end_offset > log.end_offset for snapshot_id in self.bad)
+        if self.bad and (was_ahead or not self._is_covered(log)):
             return next(iter(self.bad.values()))
-        if self.covered_offset < log.start_offset:
+        if not self._is_covered(log):
             return MissingRecords(
                 log.folder,
-                f"the log begins at offset {log.start_offset}, and no snapshot holds what came before it (the "
-                f"latest ends at {self.covered_offset}); restore the folder from a copy",
+                f"the log begins at offset {log.start_offset}, and no snapshot holds what came before it "
+                f"(the latest ends at {self.covered_offset}); restore the folder from a copy",
             )
         return None
+
+    def _is_covered(self, log: MetadataLog) -> bool:
+        return self.covered_offset >= log.start_offset and not (self.bad and log.end_offset == 0)
 
     def settle_quorum_state(self) -> None:
         """What this node may have voted is remembered before a quorum-state that can't be read goes."""
@@ -307,14 +316,16 @@ class _Opening:
         self.recovery.log_reset_to = _follow_snapshot(self.log, self.snapshots)
 
     def settle_losses(self) -> None:
-        """What was lost isn't missed where the log holds as much again, nor by a node without peers: there,
-        somebody had the damage cut out who knew what that means."""
+        """What was lost isn't missed where the log holds as much again; nor, where somebody had the damage
+        cut out, by a node that is alone."""
         assert self.log is not None, "it is open"
-        if self.lost_below.number is None:
-            return
-        is_static = self.last_voters(self.log.voters) is None
-        is_alone = is_static and self._static_voter_ids == {self.folder.properties.node_id}
-        if self.log.flushed_offset >= self.lost_below.number or is_alone:
+        unless_alone = Remembered(self.path / LOST_BELOW_UNLESS_ALONE, self.folder.disk)
+        if unless_alone.number is not None:
+            is_static = self.last_voters(self.log.voters) is None
+            if not is_static or self._static_voter_ids != {self.folder.properties.node_id}:
+                self.lost_below.remember(unless_alone.number)
+            unless_alone.forget()
+        if self.lost_below.number is not None and self.log.flushed_offset >= self.lost_below.number:
             self.lost_below.forget()
 
 

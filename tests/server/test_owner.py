@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -53,7 +54,12 @@ async def test_an_error_ends_the_owner_although_its_submitter_swallows_it(
     error: Exception, tmp_path: Path
 ) -> None:
     node = BrokenNode(error)
-    owner = NodeOwner(cast(Node, node), cast(Store, None), SnapshotProcess(tmp_path), client_id="test")
+    owner = NodeOwner(
+        cast(Node, node),
+        cast(Store, SimpleNamespace(snapshots=None, log=None)),
+        SnapshotProcess(tmp_path),
+        client_id="test",
+    )
     with trio.fail_after(10), pytest.raises(ExceptionGroup) as ended:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)

@@ -97,9 +97,9 @@ def test_a_snapshot_in_the_making_is_no_snapshot(store: SnapshotStore) -> None:
     assert names(store.folder) == ["00000000000000000305-0000000003.checkpoint.part"]
     assert SnapshotStore(store.folder, Disk()).ids == []
     with pytest.raises(CorruptSnapshot, match="without a footer"):
-        list(writer.batches())
+        list(writer.open_reader().batches())
     writer.append(PIECES[-1])
-    assert b"".join(batch.data for batch in writer.batches()) == WHOLE
+    assert b"".join(batch.data for batch in writer.open_reader().batches()) == WHOLE
     assert writer.finish() == len(WHOLE)
     assert store.ids == []
     store.add(ID)

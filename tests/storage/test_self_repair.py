@@ -1,0 +1,521 @@
+"""A node with peers starts on a damaged folder: the damage is kept aside, and what was lost is remembered."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from storage_samples import FIRST_SEGMENT, contents, data_batch, epoch_batches, flip, leader_change
+
+from kraft_wire.log.control import encode_control_batch
+from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
+from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
+from kraft_wire.storage.errors import CorruptFile, CorruptLog, CorruptSnapshot, DiskFailed, MissingRecords
+from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.remembered import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    parse_remembered,
+    remembered_text,
+)
+from kraft_wire.storage.store import EPOCHS_WITHOUT_TRACE, Store
+
+NODE_ID = 1
+EPOCH = 2
+END = 41
+PEERS = (1, 2, 3)
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No power is cut here, and flushes are most of the time."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    monkeypatch.setattr(os, "fdatasync", lambda fd: None)
+
+
+def open_store(path: Path, static_voter_ids: tuple[int, ...] = PEERS) -> Store:
+    config = LogConfig(segment_bytes=500)
+    return Store.open(path, node_id=NODE_ID, config=config, static_voter_ids=static_voter_ids)
+
+
+def partition(path: Path) -> Path:
+    return path / "__cluster_metadata-0"
+
+
+def voters(*ids: int) -> VotersRecord:
+    return VotersRecord(voters=[Voter(voter_id=id) for id in ids])
+
+
+def write_snapshot(store: Store, snapshot_id: SnapshotId, *control: Message) -> None:
+    store.snapshots.write(snapshot_id, encode_snapshot(snapshot_id, control, [b"value"], 0, 0))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A folder with records to offset 41 in several segments, and snapshots up to 10, 20 and 30."""
+    (tmp_path / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", NODE_ID)))
+    store = open_store(tmp_path)
+    store.write_election_state(ElectionState(2, EPOCH), kraft_version=0)
+    for batch in epoch_batches(0, EPOCH, [1] * 40):
+        store.log.append([batch])
+    for end_offset in (10, 20, 30):
+        write_snapshot(store, SnapshotId(end_offset, EPOCH))
+    store.close()
+    return tmp_path
+
+
+def segments(path: Path) -> list[Path]:
+    return sorted(partition(path).glob("*.log"))
+
+
+def without_snapshots(path: Path) -> Path:
+    for file in partition(path).glob("*.checkpoint"):
+        file.unlink()
+    return path
+
+
+def batches_of(segment: Path) -> list[bytes]:
+    """The batches' bytes, whole or damaged: their lengths are as they were."""
+    data, batches = segment.read_bytes(), []
+    while data:
+        size_bytes = 12 + int.from_bytes(data[8:12], "big")
+        batches.append(data[:size_bytes])
+        data = data[size_bytes:]
+    return batches
+
+
+def aside(path: Path) -> bytes:
+    """All that was moved aside of the log, in the order of the offsets."""
+    return b"".join(file.read_bytes() for file in sorted(partition(path).glob("*.log.corrupt-*")))
+
+
+# --- damage in the log
+
+
+@pytest.mark.parametrize("where", range(0, 3900, 97))
+def test_damage_anywhere_is_kept_aside_and_the_rest_starts(path: Path, where: int) -> None:
+    without_snapshots(path)
+    before = b"".join(file.read_bytes() for file in segments(path))
+    start = 0
+    for file in segments(path):
+        if where < start + file.stat().st_size:
+            flip(file, where - start, bit=where % 8)
+            break
+        start += file.stat().st_size
+    damaged = b"".join(file.read_bytes() for file in segments(path))
+    if damaged == before:
+        return  # behind the log's end
+    store = open_store(path)
+    error = store.recovery.corrupt_log
+    assert error is not None
+    lost = store.lost_below_offset
+    # The floor may lag behind what was flushed: what can't be read of the last batch may have been more.
+    assert lost == END or (error.offset == END - 1 and lost == END - 1 + len(data_batch(40, EPOCH)) // 7)
+    assert store.log.end_offset == error.offset < END
+    store.close()
+    left = b"".join(file.read_bytes() for file in segments(path))
+    assert left + aside(path) == damaged
+    assert before.startswith(left)
+    again = open_store(path)
+    assert (again.recovery.corrupt_log, again.recovery.torn_tail) == (None, None)
+    assert (again.lost_below_offset, again.log.end_offset) == (lost, error.offset)
+
+
+def test_the_damage_is_fetched_again_and_then_forgotten(path: Path) -> None:
+    without_snapshots(path)
+    flip(segments(path)[1], 30)
+    store = open_store(path)
+    batches = epoch_batches(0, EPOCH, [1] * 40)
+    for batch in batches[store.log.end_offset : -1]:
+        store.log.append([batch])
+    store.log.flush()
+    assert not store.forget_loss_if_made_good()
+    store.log.append(batches[-1:])
+    assert not store.forget_loss_if_made_good(), "nothing counts before its flush"
+    store.log.flush()
+    assert store.forget_loss_if_made_good()
+    assert not store.forget_loss_if_made_good()
+    assert store.lost_below_offset is None
+    assert not (partition(path) / LOST_BELOW).exists()
+    store.close()
+    assert open_store(path).lost_below_offset is None
+
+
+def test_a_restart_finds_the_log_made_good(path: Path) -> None:
+    without_snapshots(path)
+    flip(segments(path)[1], 30)
+    store = open_store(path)
+    for batch in epoch_batches(0, EPOCH, [1] * 40)[store.log.end_offset :]:
+        store.log.append([batch])
+    store.close()
+    assert (partition(path) / LOST_BELOW).exists()
+    assert open_store(path).lost_below_offset is None
+
+
+def test_damage_that_a_snapshot_covers_lets_the_log_begin_there(path: Path) -> None:
+    flip(segments(path)[1], 30)
+    store = open_store(path)
+    assert store.recovery.log_reset_to == 30
+    assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (30, 30, END)
+
+
+def test_a_lone_voter_refuses_and_names_the_command(path: Path) -> None:
+    flip(segments(path)[1], 30)
+    before = contents(partition(path))
+    for static in ((NODE_ID,), ()):
+        with pytest.raises(CorruptLog) as caught:
+            open_store(path, static)
+        assert f"`kraft-wire fsck {path} --repair`" in str(caught.value)
+        assert f"below offset {END}" in str(caught.value)
+        assert contents(partition(path)) == before
+
+
+def with_voters_at(path: Path, offset: int, *ids: int) -> None:
+    """The same log, but for a VotersRecord at this offset."""
+    store = open_store(path)
+    store.log.truncate_to(0)
+    for batch in epoch_batches(0, EPOCH, [1] * 40):
+        at = store.log.end_offset
+        store.log.append([encode_control_batch(at, EPOCH, 0, [voters(*ids)]) if at == offset else batch])
+    store.close()
+
+
+@pytest.mark.parametrize("offset", [1, 35])
+def test_the_voters_of_the_log_decide_also_behind_the_damage(path: Path, offset: int) -> None:
+    without_snapshots(path)
+    with_voters_at(path, offset, 1, 2)
+    flip(segments(path)[2], 30)
+    for _ in range(2):
+        store = open_store(path, (NODE_ID,))
+        assert store.lost_below_offset == END
+        store.close()
+
+
+@pytest.mark.parametrize("offset", [1, 35])
+def test_a_lone_voter_of_the_log_refuses_whatever_its_configuration_says(path: Path, offset: int) -> None:
+    without_snapshots(path)
+    with_voters_at(path, offset, NODE_ID)
+    flip(segments(path)[2], 30)
+    with pytest.raises(CorruptLog):
+        open_store(path, PEERS)
+
+
+def test_the_voters_of_a_snapshot_decide_where_the_log_names_none(path: Path) -> None:
+    store = open_store(path)
+    write_snapshot(store, SnapshotId(35, EPOCH), voters(1, 2))
+    store.close()
+    flip(segments(path)[1], 30)
+    assert open_store(path, ()).lost_below_offset == END
+
+
+# --- how much was lost
+
+
+def lost_below(path: Path) -> int:
+    store = open_store(path)
+    store.close()
+    lost = parse_remembered((partition(path) / LOST_BELOW).read_text())
+    assert lost == store.lost_below_offset
+    assert lost is not None
+    return lost
+
+
+def forget_floor(path: Path) -> None:
+    (partition(path) / "durable-floor").unlink()
+
+
+def test_without_a_floor_the_last_whole_batch_says_it(path: Path) -> None:
+    without_snapshots(path)
+    forget_floor(path)
+    flip(segments(path)[1], 30)
+    assert lost_below(path) == END
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_an_offset_that_rots_is_not_believed(path: Path, bit: int) -> None:
+    without_snapshots(path)
+    forget_floor(path)
+    flip(segments(path)[1], bit // 8, bit % 8)
+    assert END <= lost_below(path) <= END + 20
+
+
+def test_bytes_behind_the_last_whole_batch_may_have_been_records(path: Path) -> None:
+    """Both are damaged: a batch in the middle, and the last one, of which nobody knows what it held."""
+    without_snapshots(path)
+    forget_floor(path)
+    flip(segments(path)[1], 30)
+    last = segments(path)[-1]
+    size_bytes = len(data_batch(40, EPOCH))
+    flip(last, last.stat().st_size - 1)
+    assert lost_below(path) == 40 + size_bytes // 7
+
+
+def test_a_floor_of_another_epoch_is_still_the_higher_guess(path: Path) -> None:
+    without_snapshots(path)
+    store = open_store(path)
+    store.write_election_state(ElectionState(-1, 7), kraft_version=0)
+    store.close()
+    (partition(path) / "quorum-state").write_text(
+        '{"clusterId":"","leaderId":-1,"leaderEpoch":8,"votedId":-1,"appliedOffset":0,'
+        '"currentVoters":[],"data_version":0}'
+    )
+    for file in segments(path)[2:]:
+        file.unlink()
+    flip(segments(path)[0], 30)
+    assert lost_below(path) == END
+
+
+def test_a_log_that_ends_below_its_floor(path: Path) -> None:
+    without_snapshots(path)
+    segments(path)[-1].write_bytes(b"")
+    assert lost_below(path) == END
+    assert not aside(path)
+
+
+# --- snapshots
+
+
+def test_without_a_snapshot_of_what_the_log_lacks_everything_is_fetched(path: Path) -> None:
+    store = open_store(path)
+    store.log.delete_before(30)
+    store.close()
+    log = b"".join(file.read_bytes() for file in segments(path))
+    for end in (10, 20):
+        (partition(path) / f"000000000000000000{end}-0000000002.checkpoint").unlink(missing_ok=True)
+    flip(partition(path) / "00000000000000000030-0000000002.checkpoint", 100)
+    with pytest.raises(CorruptSnapshot):
+        open_store(path, (NODE_ID,))
+    store = open_store(path)
+    assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (0, 0, END)
+    assert len(store.recovery.corrupt_snapshots) == len(store.recovery.snapshots_set_aside) == 1
+    assert aside(path) == log
+    store.close()
+    assert open_store(path).lost_below_offset == END
+
+
+def test_a_log_that_begins_above_every_snapshot_is_fetched_anew(path: Path) -> None:
+    store = open_store(path)
+    store.log.delete_before(30)
+    store.close()
+    without_snapshots(path)
+    with pytest.raises(MissingRecords):
+        open_store(path, (NODE_ID,))
+    store = open_store(path)
+    assert (store.log.end_offset, store.lost_below_offset) == (0, END)
+
+
+def test_a_snapshot_that_was_ahead_of_the_log_is_missed(path: Path) -> None:
+    store = open_store(path)
+    write_snapshot(store, SnapshotId(60, EPOCH))
+    store.close()
+    flip(partition(path) / "00000000000000000060-0000000002.checkpoint", 100)
+    store = open_store(path)
+    assert (store.log.end_offset, store.lost_below_offset) == (END, 60)
+
+
+# --- a crash in the middle
+
+
+class Crash(Exception):
+    pass
+
+
+CHANGES = ("pwrite", "ftruncate", "fdatasync", "fsync", "rename", "unlink")
+
+
+def crash_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends before its next change to the disk, once there have been so many."""
+    left = [count]
+
+    def counting(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **options: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Crash
+            return real(*arguments, **options)
+
+        return call
+
+    for name in CHANGES:
+        owner = Path if name in ("rename", "unlink") else os
+        monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
+
+
+@pytest.mark.parametrize(
+    "damage", ["in the first segment", "in the third", "a segment is missing", "snapshot"]
+)
+def test_a_repair_that_is_interrupted_anywhere_goes_on(
+    path: Path, tmp_path_factory: pytest.TempPathFactory, damage: str
+) -> None:
+    if damage == "snapshot":
+        store = open_store(path)
+        store.log.delete_before(30)
+        store.close()
+    without_snapshots(path)
+    if damage == "in the first segment":
+        flip(segments(path)[0], 200)
+    elif damage == "in the third":
+        flip(segments(path)[2], 200)
+    elif damage == "a segment is missing":
+        segments(path)[1].unlink()
+    damaged = [batch for file in segments(path) for batch in batches_of(file)]
+    for changes in range(200):
+        copy = tmp_path_factory.mktemp("copy") / "data"
+        shutil.copytree(path, copy)
+        with pytest.MonkeyPatch.context() as patch:
+            crash_after(changes, patch)
+            try:
+                open_store(copy).close()
+                finished = True
+            except Crash:
+                finished = False
+        store = open_store(copy)
+        assert store.lost_below_offset == END
+        assert store.log.end_offset < END
+        store.close()
+        kept = aside(copy) + b"".join(file.read_bytes() for file in segments(copy))
+        assert all(batch in kept for batch in damaged)
+        shutil.rmtree(copy)
+        if finished:
+            assert changes > 10
+            return
+    raise AssertionError("it never ends")
+
+
+def test_a_disk_that_fails_stops_the_repair(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flip(segments(path)[1], 30)
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(DiskFailed):
+        open_store(path)
+
+
+# --- what is remembered
+
+
+@pytest.mark.parametrize("bit", range(0, 8 * len(remembered_text(7)), 5))
+def test_one_flipped_bit_does_not_make_it_forget(path: Path, bit: int) -> None:
+    file = partition(path) / LOST_BELOW
+    file.write_text(remembered_text(70))
+    flip(file, bit // 8, bit % 8)
+    assert open_store(path).lost_below_offset == 70
+
+
+@pytest.mark.parametrize("text", ["", "70", "x" * 60, "٣" * 20])
+def test_a_file_that_says_nothing_is_refused(path: Path, text: str) -> None:
+    (partition(path) / LOST_BELOW).write_text(text)
+    with pytest.raises(CorruptFile, match="must not forget"):
+        open_store(path)
+
+
+def test_a_voter_that_its_configuration_says_is_alone_misses_nothing(path: Path) -> None:
+    """Somebody had the damage cut out, with `fsck --repair`, who could not know of other voters."""
+    file = partition(path) / LOST_BELOW_UNLESS_ALONE
+    for static, lost in (((NODE_ID,), None), (PEERS, 70), ((NODE_ID,), 70)):
+        file.write_text(remembered_text(70))
+        store = open_store(path, static)
+        assert store.lost_below_offset == lost
+        assert not file.exists()
+        store.close()
+
+
+# --- quorum-state
+
+
+def no_vote_up_to(path: Path) -> int | None:
+    return parse_remembered((partition(path) / NO_VOTE_UP_TO).read_text())
+
+
+@pytest.mark.parametrize("static", [PEERS, (NODE_ID,), ()])
+def test_without_quorum_state_no_vote_where_one_may_have_been_given(
+    path: Path, static: tuple[int, ...]
+) -> None:
+    (partition(path) / "quorum-state").unlink()
+    store = open_store(path, static)
+    limit = EPOCH + EPOCHS_WITHOUT_TRACE
+    assert (store.election, store.no_vote_up_to_epoch, no_vote_up_to(path)) == (None, limit, limit)
+    assert store.recovery.election_state_missing
+    store.write_election_state(ElectionState(2, EPOCH), kraft_version=0)
+    store.close()
+    again = open_store(path, static)
+    assert (again.election, again.no_vote_up_to_epoch) == (ElectionState(2, EPOCH), limit)
+    again.write_election_state(ElectionState(2, limit), kraft_version=0)
+    assert again.no_vote_up_to_epoch == limit
+    again.write_election_state(ElectionState(2, limit + 1), kraft_version=0)
+    assert again.no_vote_up_to_epoch == -1
+    assert not (partition(path) / NO_VOTE_UP_TO).exists()
+
+
+def test_the_epoch_in_the_floor_counts_as_well(path: Path) -> None:
+    store = open_store(path)
+    store.write_election_state(ElectionState(-1, 900, voted_id=3), kraft_version=0)
+    store.close()
+    (partition(path) / "quorum-state").unlink()
+    assert open_store(path).no_vote_up_to_epoch == 900 + EPOCHS_WITHOUT_TRACE
+
+
+@pytest.mark.parametrize("text", ["", "{", "\x00" * 80, '{"leaderId":1}'])
+def test_a_quorum_state_that_cannot_be_read_is_set_aside(path: Path, text: str) -> None:
+    (partition(path) / "quorum-state").write_text(text)
+    store = open_store(path)
+    assert store.election is None
+    assert store.no_vote_up_to_epoch == EPOCH + EPOCHS_WITHOUT_TRACE
+    kept = store.recovery.quorum_state_set_aside
+    assert kept is not None and kept.read_text() == text
+    assert not (partition(path) / "quorum-state").exists()
+    store.close()
+    assert open_store(path).no_vote_up_to_epoch == EPOCH + EPOCHS_WITHOUT_TRACE
+
+
+def test_a_new_node_whose_quorum_state_rots_has_perhaps_voted(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", NODE_ID)))
+    open_store(tmp_path).close()
+    (partition(tmp_path) / "quorum-state").write_text("{")
+    store = open_store(tmp_path)
+    assert store.no_vote_up_to_epoch == EPOCHS_WITHOUT_TRACE
+    store.close()
+    assert open_store(tmp_path).no_vote_up_to_epoch == EPOCHS_WITHOUT_TRACE
+
+
+def test_a_quorum_state_that_the_log_contradicts_is_the_one_that_rots(path: Path) -> None:
+    store = open_store(path)
+    store.write_election_state(ElectionState(2, 7), kraft_version=0)
+    store.log.append(epoch_batches(END, 7, [1]))
+    store.close()
+    file = partition(path) / "quorum-state"
+    file.write_text(file.read_text().replace('"leaderEpoch":7', '"leaderEpoch":5'))
+    store = open_store(path, (NODE_ID,))
+    assert store.log.end_offset == END + 2
+    assert "says epoch 5, and the log holds whole batches of epoch 7" in str(
+        store.recovery.corrupt_quorum_state
+    )
+    assert store.no_vote_up_to_epoch == 7 + EPOCHS_WITHOUT_TRACE
+
+
+def test_a_last_batch_whose_epoch_rots_is_not_believed(path: Path) -> None:
+    store = open_store(path)
+    store.write_election_state(ElectionState(2, 7), kraft_version=0)
+    store.log.append([leader_change(END, 7)])
+    store.close()
+    last = segments(path)[-1]
+    data = last.read_bytes()
+    flip(last, data.rindex(leader_change(END, 7)) + 15, bit=3)
+    with pytest.raises(CorruptLog, match="is above 7"):
+        open_store(path, (NODE_ID,))
+
+
+def test_an_unused_folder_remembers_nothing(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", NODE_ID)))
+    store = open_store(tmp_path)
+    assert (store.lost_below_offset, store.no_vote_up_to_epoch) == (None, -1)
+    names = {file.name for file in partition(tmp_path).iterdir()}
+    assert FIRST_SEGMENT in names and not names & {LOST_BELOW, NO_VOTE_UP_TO}
