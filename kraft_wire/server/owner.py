@@ -90,6 +90,7 @@ class NodeOwner:
         self._peers = Peers(self._answered, self._failed_to_ask, client_id=client_id)
         self._incoming = IncomingSnapshot(store.snapshots, store.log)
         self._reading = trio.CancelScope()
+        self._told_of: tuple[int, int | None] | None = None
         self._flush_wanted = trio.Event()
         self._deadline_moved = trio.Event()
         self._armed_deadline_ms: int | None = None
@@ -223,8 +224,8 @@ class NodeOwner:
 
     def _report(self, effect: NodeEffect) -> None:
         match effect:
-            case raft_effects.RoleChanged(role, epoch, leader_id):
-                log.info("role changed", role=role.value, epoch=epoch, leader_id=leader_id)
+            case raft_effects.RoleChanged():
+                self._tell_role(effect)
                 for peer in self._node.core.other_voters:
                     self._peers.warm(peer)
             case raft_effects.BadFetch(leader_id, offset, reason):
@@ -256,6 +257,13 @@ class NodeOwner:
                     error=repr(error),
                     traceback="".join(format_exception(error)),
                 )
+
+    def _tell_role(self, changed: raft_effects.RoleChanged) -> None:
+        """A node that stands in vain goes back and forth: only another epoch or leader is news."""
+        news = changed.epoch, changed.leader_id
+        tell = log.debug if news == self._told_of else log.info
+        self._told_of = news
+        tell("role changed", role=changed.role.value, epoch=changed.epoch, leader_id=changed.leader_id)
 
     def _reply_records(self, effect: raft_effects.ReplyRecords) -> None:
         response = cast(FetchResponse, effect.response)
