@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.control import starts_epoch
 from kraft_wire.log.errors import CorruptBatch
 
 
@@ -20,6 +21,10 @@ def fetched_batches(data: bytes, next_offset: int, last_epoch: int, leader_epoch
             raise CorruptBatch(position, next_offset, f"it says offset {header.base_offset}")
         if not last_epoch <= header.leader_epoch <= leader_epoch:
             reason = f"its epoch {header.leader_epoch} is not between {last_epoch} and {leader_epoch}"
+            raise CorruptBatch(position, next_offset, reason)
+        # A checksum doesn't cover the epoch.
+        if starts_epoch(batch) != (header.leader_epoch > last_epoch):
+            reason = f"epoch {header.leader_epoch} begins with its leader's record, and here it is not so"
             raise CorruptBatch(position, next_offset, reason)
         next_offset, last_epoch = header.next_offset, header.leader_epoch
         position += len(batch.data)

@@ -1,0 +1,56 @@
+"""What a leader sent, before it is believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.log.batch import encode_batch
+from kraft_wire.log.control import encode_control_batch
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
+from kraft_wire.raft.fetched import fetched_batches
+
+EPOCH_AT = 12
+
+
+def records(base_offset: int, epoch: int, count: int = 1) -> bytes:
+    return encode_batch(base_offset, epoch, 0, [b"record"] * count)
+
+
+def leader_change(base_offset: int, epoch: int) -> bytes:
+    return encode_control_batch(base_offset, epoch, 0, [LeaderChangeMessage()])
+
+
+def with_epoch(batch: bytes, epoch: int) -> bytes:
+    """The batch with a bit of its epoch flipped: its checksum is right still."""
+    return batch[:EPOCH_AT] + epoch.to_bytes(4, "big") + batch[EPOCH_AT + 4 :]
+
+
+def test_batches_that_follow_the_log_are_taken_as_they_are() -> None:
+    sent = [records(5, 2, 3), leader_change(8, 4), records(9, 4)]
+    assert [batch.data for batch in fetched_batches(b"".join(sent), 5, 2, 4)] == sent
+
+
+def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
+    first, second = records(5, 2), records(6, 2)
+    assert [batch.data for batch in fetched_batches(first + second[:-1], 5, 2, 2)] == [first]
+    assert fetched_batches(second[:40], 6, 2, 2) == []
+    assert fetched_batches(b"", 6, 2, 2) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (records(6, 2), "it says offset 6"),
+        (records(4, 2), "it says offset 4"),
+        (records(5, 1), "epoch 1 is not between 2 and 4"),
+        (leader_change(5, 5), "epoch 5 is not between 2 and 4"),
+        (with_epoch(records(5, 2), 3), "epoch 3 begins with its leader's record"),
+        (leader_change(5, 2), "epoch 2 begins with its leader's record"),
+        (records(5, 2)[:-1] + b"\0", "checksum"),
+        (records(5, 2) + records(7, 2), "it says offset 7"),
+    ],
+)
+def test_what_cannot_be_the_leaders_log_is_refused_as_a_whole(data: bytes, reason: str) -> None:
+    with pytest.raises(CorruptBatch, match=reason):
+        fetched_batches(data, 5, 2, 4)
