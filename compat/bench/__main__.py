@@ -1,5 +1,4 @@
-"""``python -m compat.bench``: measure both controllers one after the other, alone and as quorums of three; print
-the tables."""
+"""``python -m compat.bench``: measure both controllers one after the other, alone and as quorums of three."""
 
 from __future__ import annotations
 
