@@ -191,7 +191,7 @@ def hear_of_leader(quorum: Quorum, epoch: int, leader_id: int | None, endpoints:
     """Somebody says who leads ``epoch``, which isn't below ours (None: nobody is known to). Returns False,
     with nothing changed, for what can't be: a second leader of our epoch, or that we lead where we don't."""
     if leader_id == quorum.config.node_id:
-        return epoch == quorum.epoch and quorum.state.leader_id == leader_id
+        return (epoch == quorum.epoch and quorum.state.leader_id == leader_id) or _recall(quorum, epoch)
     known = quorum.state.leader_id if epoch == quorum.epoch else None
     if known is not None and leader_id is not None and known != leader_id:
         return False
@@ -202,6 +202,23 @@ def hear_of_leader(quorum: Quorum, epoch: int, leader_id: int | None, endpoints:
             return True
     if epoch > quorum.epoch:
         become_unattached(quorum, epoch, leader_id)
+    return True
+
+
+def _recall(quorum: Quorum, epoch: int) -> bool:
+    """Others say that we lead ``epoch``. Where quorum-state was lost that may well have been so."""
+    own, state = quorum.config.node_id, quorum.state
+    if epoch > quorum.no_vote_up_to_epoch:
+        return False
+    if epoch > quorum.epoch:
+        become_unattached(quorum, epoch, own)
+        return True
+    if not isinstance(state, (Unattached, Prospective)) or state.leader_id is not None:
+        return False
+    # Not a transition: the same role, with a leader that it remembers, and can't follow.
+    quorum.state = msgspec.structs.replace(state, leader_id=own)
+    if isinstance(state, Unattached):
+        quorum.persist()
     return True
 
 

@@ -417,6 +417,22 @@ def test_whoever_needs_the_vote_of_a_node_without_quorum_state_gets_it_in_a_high
     quorum.run_until(quorum.agree)
 
 
+def test_a_leader_that_lost_quorum_state_is_told_that_it_led_and_leads_again(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    for follower in quorum.followers():
+        quorum.cut((follower.id, leader.id), (leader.id, follower.id))
+    leader.propose(b"only it has this")
+    quorum.run_for(20)
+    leader.crash()
+    leader.lose_quorum_state()
+    quorum.heal()
+    leader.start()
+    quorum.run_until(lambda: leader.running.is_leader)
+    assert leader.running.epoch > leader.no_vote_up_to_epoch
+    quorum.run_until(quorum.agree)
+
+
 def test_a_vote_is_on_disk_before_it_is_given() -> None:
     quorum = CoreQuorum(3).start()
     quorum.elect()
