@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +24,9 @@ from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk
 from kraft_wire.storage.errors import CorruptFile, FolderLocked, NotFormatted, WrongFolder
 
 LOCK = ".lock"
+_FLOCK = struct.Struct("hhqqi4x")
+"""Linux's struct flock: type, whence, start, length, process."""
+
 LEFTOVER_SUFFIXES = (".part", ".deleted", TEMPORARY_SUFFIX)
 """What a crash may leave of files that were being made or removed, by us or by Java."""
 
@@ -47,12 +51,18 @@ class Folder:
 
 
 def open_folder(
-    metadata_dir: Path, *, node_id: int, cluster_id: str | None = None, log_dirs: Sequence[Path] = ()
+    metadata_dir: Path,
+    *,
+    node_id: int,
+    cluster_id: str | None = None,
+    log_dirs: Sequence[Path] = (),
+    mend: bool = False,
 ) -> Folder:
     """Check and lock the folders of a node, and make the metadata partition's folder where it is missing.
 
     ``log_dirs`` are the node's other folders. Without ``cluster_id`` any cluster's will do, as long as it
-    is the same one in all of them. Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
+    is the same one in all of them. ``mend`` makes a damaged partition.metadata anew, whose contents are
+    always the same. Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
     """
     disk = Disk()
     paths = list(dict.fromkeys([metadata_dir, *log_dirs]))
@@ -63,7 +73,7 @@ def open_folder(
     with ExitStack() as locks:
         for path in paths:
             locks.callback(os.close, _lock(path / LOCK))
-        _open_partition(metadata_dir / PARTITION_FOLDER, disk)
+        _open_partition(metadata_dir / PARTITION_FOLDER, disk, mend=mend)
         return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk)
 
 
@@ -108,9 +118,31 @@ def _lock(path: Path) -> int:
     return fd
 
 
-def _open_partition(path: Path, disk: Disk) -> None:
+def holder_of_lock(folder: Path) -> int | None:
+    """The process that works on the folder; None where none does. Takes no lock, not even for a moment."""
+    try:
+        fd = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+    finally:
+        os.close(fd)
+    return None if kind == fcntl.F_UNLCK else pid
+
+
+def _open_partition(path: Path, disk: Disk, *, mend: bool) -> None:
     disk.make_folder(path)
-    _check_partition_metadata(path / PARTITION_METADATA, disk)
+    metadata = path / PARTITION_METADATA
+    try:
+        check_partition_metadata(metadata)
+    except FileNotFoundError:
+        disk.replace(metadata, partition_metadata_text().encode())
+    except (CorruptFile, WrongFolder):
+        if not mend:
+            raise
+        disk.replace(metadata, partition_metadata_text().encode())
     leftovers = [file for file in path.iterdir() if file.name.endswith(LEFTOVER_SUFFIXES)]
     for file in leftovers:
         disk.remove(file)
@@ -118,10 +150,8 @@ def _open_partition(path: Path, disk: Disk) -> None:
         disk.flush_folder(path)
 
 
-def _check_partition_metadata(path: Path, disk: Disk) -> None:
-    if not path.exists():
-        disk.replace(path, partition_metadata_text().encode())
-        return
+def check_partition_metadata(path: Path) -> None:
+    """Raises CorruptFile, WrongFolder, FileNotFoundError."""
     try:
         topic_id = parse_partition_metadata(path.read_text("latin-1"))
     except MalformedFile as error:

@@ -60,6 +60,7 @@ class BatchChain:
         self.next_offset = next_offset
         self.epochs = EpochCache()
         self.voters: VotersRecord | None = None
+        self.batch_count = 0
         self._max_epoch = max_epoch
         self._latest_epoch: int | None = None
 
@@ -75,6 +76,7 @@ class BatchChain:
             self.voters = last_voters(batch) or self.voters
             self._latest_epoch = header.leader_epoch
         self.next_offset = header.next_offset
+        self.batch_count += 1
 
     def is_only_ahead_of_quorum_state(self, batch: Batch) -> bool:
         """Whether all that is wrong with the batch is that quorum-state doesn't know its epoch."""
@@ -107,37 +109,68 @@ class BatchChain:
         return ""
 
 
+class Diagnosis(msgspec.Struct):
+    """What is wrong with a log, if anything is. ``damaged`` is the number of the first segment that can't be
+    read to its end, None where all can; ``problem`` says why. It is a torn tail unless there is
+    ``corruption``. ``batch_counts`` are those of the segments, up to that one."""
+
+    chain: BatchChain
+    batch_counts: list[int]
+    damaged: int | None = None
+    problem: CorruptBatch | None = None
+    corruption: CorruptLog | None = None
+
+
+def diagnose(
+    folder: Path, segments: Sequence[Segment], *, durable_floor: int, max_epoch: int | None
+) -> Diagnosis:
+    """Read every batch up to the first that can't be there, and judge it; nothing is changed.
+
+    Raises QuorumStateBehind, OSError.
+    """
+    chain = BatchChain(segments[0].base_offset, max_epoch)
+    counts: list[int] = []
+    for number, segment in enumerate(segments):
+        problem = scan(segment, chain)
+        counts.append(chain.batch_count - sum(counts))
+        if problem is not None:
+            _check_quorum_state(folder, segment, chain, problem, max_epoch)
+            rest = segments[number:]
+            reason = judge(rest, problem, chain.next_offset, durable_floor)
+            corruption = _corrupt(rest, problem, chain, reason, durable_floor) if reason else None
+            return Diagnosis(chain, counts, number, problem, corruption)
+    if chain.next_offset >= durable_floor:
+        return Diagnosis(chain, counts)
+    last = len(segments) - 1
+    end = CorruptBatch(segments[last].size_bytes, chain.next_offset, "the log ends here")
+    reason = f"{end.reason}, and it was durable up to offset {durable_floor}"
+    corruption = _corrupt(segments[last:], end, chain, reason, durable_floor)
+    return Diagnosis(chain, counts, last, end, corruption)
+
+
 def recover(
     folder: Path, base_offsets: Sequence[int], disk: Disk, *, durable_floor: int, max_epoch: int | None
 ) -> Recovered:
     """Open the segments that begin at ``base_offsets`` (ascending, at least one), cutting a torn tail away.
 
-    ``max_epoch`` is the epoch in quorum-state, where there is one. Raises CorruptLog, with every file as it
-    was; OSError; DiskFailed.
+    ``max_epoch`` is the epoch in quorum-state, where there is one. Raises CorruptLog, QuorumStateBehind, with
+    every file as it was; OSError; DiskFailed.
     """
     segments: list[Segment] = []
     try:
         for base_offset in base_offsets:
             segments.append(Segment.open(folder, base_offset, disk))
-        chain = BatchChain(base_offsets[0], max_epoch)
-        for number, segment in enumerate(segments):
-            problem = scan(segment, chain)
-            if problem is not None:
-                _check_quorum_state(folder, segment, chain, problem, max_epoch)
-                reason = judge(segments[number:], problem, chain.next_offset, durable_floor)
-                if reason:
-                    raise _corrupt(segments[number:], problem, chain, reason, durable_floor)
-                torn = _cut(segments, number, chain.next_offset, problem, disk)
-                return Recovered(segments, chain.epochs, chain.voters, torn)
-        if chain.next_offset < durable_floor:
-            end = CorruptBatch(segments[-1].size_bytes, chain.next_offset, "")
-            reason = f"the log ends here, and it was durable up to offset {durable_floor}"
-            raise _corrupt(segments[-1:], end, chain, reason, durable_floor)
+        found = diagnose(folder, segments, durable_floor=durable_floor, max_epoch=max_epoch)
+        if found.corruption is not None:
+            raise found.corruption
+        chain, torn = found.chain, None
+        if found.damaged is not None and found.problem is not None:
+            torn = _cut(segments, found.damaged, chain.next_offset, found.problem, disk)
+        return Recovered(segments, chain.epochs, chain.voters, torn)
     except BaseException:
         for segment in segments:
             segment.close()
         raise
-    return Recovered(segments, chain.epochs, chain.voters)
 
 
 def _check_quorum_state(

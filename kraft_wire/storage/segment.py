@@ -48,9 +48,9 @@ class Segment:
         return segment
 
     @classmethod
-    def open(cls, folder: Path, base_offset: int, disk: Disk) -> Segment:
+    def open(cls, folder: Path, base_offset: int, disk: Disk, *, mode: int = os.O_RDWR) -> Segment:
         """A segment that is there, not looked into yet: feed ``note`` with its batches. Raises OSError."""
-        fd = os.open(folder / segment_file_name(base_offset), os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(folder / segment_file_name(base_offset), mode | os.O_CLOEXEC)
         return cls(folder, base_offset, fd, disk)
 
     def file_size_bytes(self) -> int:

@@ -220,12 +220,17 @@ def bootstrap_values(snapshots: SnapshotStore, metadata_dir: Path) -> list[bytes
         values = _data_values(snapshots.batches(BOOTSTRAP_SNAPSHOT_ID))
     legacy = metadata_dir / LEGACY_BOOTSTRAP
     if not values and legacy.exists():
-        fd = os.open(legacy, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            values = _data_values(_checked(fd, os.fstat(fd).st_size, legacy))
-        finally:
-            os.close(fd)
+        values = read_legacy_bootstrap(legacy)
     return values
+
+
+def read_legacy_bootstrap(path: Path) -> list[bytes]:
+    """The encoded records in a ``bootstrap.checkpoint``. Raises CorruptSnapshot, OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _data_values(_checked(fd, os.fstat(fd).st_size, path))
+    finally:
+        os.close(fd)
 
 
 def _data_values(batches: Iterable[Batch]) -> list[bytes]:

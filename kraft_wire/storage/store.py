@@ -7,48 +7,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
 
-import msgspec
-
-from kraft_wire.log.files import QUORUM_STATE, ElectionState, MetaProperties
-from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.log.files import ElectionState, MetaProperties
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.durable_floor import read_floor
-from kraft_wire.storage.errors import (
-    CorruptFile,
-    CorruptLog,
-    CorruptSnapshot,
-    MissingRecords,
-    QuorumStateBehind,
-)
 from kraft_wire.storage.folder import Folder, open_folder
 from kraft_wire.storage.log import DEFAULT_LOG_CONFIG, LogConfig, MetadataLog
-from kraft_wire.storage.quorum_state import read_election_state, write_election_state
-from kraft_wire.storage.recovery import TornTail
-from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, NO_VOTE_UP_TO, Remembered
-from kraft_wire.storage.repair import cut_damage, set_aside, set_log_aside
+from kraft_wire.storage.opening import Opening, Recovery
+from kraft_wire.storage.quorum_state import write_election_state
+from kraft_wire.storage.remembered import Remembered
 from kraft_wire.storage.snapshots import SnapshotStore, bootstrap_values
-
-EPOCHS_WITHOUT_TRACE: Final = 1000
-"""A node whose quorum-state is lost: in how many epochs above those that are known it may have voted."""
-
-
-class Recovery(msgspec.Struct):
-    """What opening found to be not as a clean stop leaves it, for the operator's log. What is listed as set
-    aside is kept under these names, for good."""
-
-    torn_tail: TornTail | None = None
-    corrupt_log: CorruptLog | None = None
-    missing_records: MissingRecords | None = None
-    log_set_aside: list[Path] = []
-    corrupt_snapshots: list[CorruptSnapshot] = []
-    snapshots_set_aside: list[Path] = []
-    log_reset_to: int | None = None
-    election_state_missing: bool = False
-    corrupt_quorum_state: CorruptFile | None = None
-    quorum_state_set_aside: Path | None = None
 
 
 class Store:
@@ -101,13 +68,9 @@ class Store:
         with ExitStack() as stack:
             folder = open_folder(metadata_dir, node_id=node_id, cluster_id=cluster_id, log_dirs=log_dirs)
             stack.callback(folder.close)
-            opening = _Opening(folder, config, static_voter_ids)
+            opening = Opening(folder, config, static_voter_ids)
             stack.callback(opening.close)
-            opening.read_quorum_state()
-            opening.open_log()
-            opening.check_coverage()
-            opening.settle_quorum_state()
-            opening.settle_snapshots()
+            opening.run()
             opening.settle_losses()
             stack.pop_all()
         assert opening.log is not None, "it is open"
@@ -172,191 +135,3 @@ class Store:
             stack.callback(self.folder.close)
             stack.callback(self.snapshots.close)
             stack.callback(self.log.close)
-
-
-class _Opening:
-    """The steps of ``Store.open``, and what they share."""
-
-    def __init__(self, folder: Folder, config: LogConfig, static_voter_ids: Collection[int]) -> None:
-        self.folder = folder
-        self.path = folder.partition_path
-        self.recovery = Recovery()
-        self.election: ElectionState | None = None
-        self.log: MetadataLog | None = None
-        self.floor_found = read_floor(self.path)
-        self.lost_below = Remembered(self.path / LOST_BELOW, folder.disk)
-        self.no_vote_up_to = Remembered(self.path / NO_VOTE_UP_TO, folder.disk)
-        self.snapshots = SnapshotStore(self.path, folder.disk)
-        self.bad = _corrupt_snapshots(self.snapshots)
-        self.usable = [snapshot_id for snapshot_id in self.snapshots.ids if snapshot_id not in self.bad]
-        self._config = config
-        self._static_voter_ids = set(static_voter_ids)
-
-    def close(self) -> None:
-        self.snapshots.close()
-        self.close_log()
-
-    def close_log(self) -> None:
-        log, self.log = self.log, None
-        if log is not None:
-            log.close()
-
-    @property
-    def covered_offset(self) -> int:
-        """Where the newest good snapshot ends."""
-        return self.usable[-1].end_offset if self.usable else 0
-
-    def may_be_alone(self, in_log: VotersRecord | None) -> bool:
-        """Whether nobody is known who has what this node may have lost."""
-        voters = self.last_voters(in_log)
-        ids = self._static_voter_ids if voters is None else {voter.voter_id for voter in voters.voters}
-        return ids <= {self.folder.properties.node_id}
-
-    def last_voters(self, in_log: VotersRecord | None) -> VotersRecord | None:
-        """The log's, else those of the newest good snapshot."""
-        if in_log is not None or not self.usable:
-            return in_log
-        messages = self.snapshots.control(self.usable[-1])
-        return next((message for message in messages if isinstance(message, VotersRecord)), None)
-
-    def read_quorum_state(self) -> None:
-        try:
-            self.election = read_election_state(self.path)
-        except CorruptFile as error:
-            self.recovery.corrupt_quorum_state = error
-
-    def open_log(self) -> None:
-        try:
-            self.log = self._open_log()
-        except QuorumStateBehind as error:
-            self.recovery.corrupt_quorum_state = error
-            self.election = None
-            self.open_log()
-        except CorruptLog as error:
-            if self.may_be_alone(error.voters):
-                raise
-            self.recovery.corrupt_log = error
-            self.lost_below.remember(max(error.lost_below_offset, *self._known_ends()))
-            self.recovery.log_set_aside += cut_damage(self.path, error, self.folder.disk)
-            self.log = self._open_log()
-
-    def _open_log(self) -> MetadataLog:
-        return MetadataLog.open(
-            self.path,
-            self.folder.disk,
-            config=self._config,
-            quorum_epoch=None if self.election is None else self.election.leader_epoch,
-            empty_start_offset=self.covered_offset,
-        )
-
-    def _known_ends(self) -> Iterable[int]:
-        """Up to where the log was durable once, by the other files."""
-        return (
-            0 if self.floor_found is None else self.floor_found.offset,
-            *(snapshot_id.end_offset for snapshot_id in self.snapshots.ids),
-        )
-
-    def check_coverage(self) -> None:
-        """Make sure that the state at the log's start is in a snapshot that can be read."""
-        assert self.log is not None, "it is open"
-        problem = self._coverage_problem(self.log)
-        if problem is None:
-            return
-        if self.may_be_alone(self.log.voters):
-            raise problem
-        if isinstance(problem, MissingRecords):
-            self.recovery.missing_records = problem
-        self.lost_below.remember(max(self.log.end_offset, *self._known_ends()))
-        if self._is_covered(self.log):
-            return
-        self.close_log()
-        self.recovery.log_set_aside += set_log_aside(self.path, self.folder.disk)
-        self.log = self._open_log()
-
-    def _coverage_problem(self, log: MetadataLog) -> CorruptSnapshot | MissingRecords | None:
-        was_ahead = any(snapshot_id.end_offset > log.end_offset for snapshot_id in self.bad)
-        if self.bad and (was_ahead or not self._is_covered(log)):
-            return next(iter(self.bad.values()))
-        if not self._is_covered(log):
-            return MissingRecords(
-                log.folder,
-                f"the log begins at offset {log.start_offset}, and no snapshot holds what came before it "
-                f"(the latest ends at {self.covered_offset}); restore the folder from a copy",
-            )
-        return None
-
-    def _is_covered(self, log: MetadataLog) -> bool:
-        return self.covered_offset >= log.start_offset and not (self.bad and log.end_offset == 0)
-
-    def settle_quorum_state(self) -> None:
-        """What this node may have voted is remembered before a quorum-state that can't be read goes."""
-        assert self.log is not None, "it is open"
-        corrupt = self.recovery.corrupt_quorum_state
-        if corrupt is None:
-            self.recovery.election_state_missing = self.election is None and self.log.end_offset > 0
-        if corrupt is not None or self.recovery.election_state_missing:
-            known = (
-                self.log.epochs.latest_epoch or 0,
-                0 if self.floor_found is None else self.floor_found.quorum_epoch,
-                *(snapshot_id.epoch for snapshot_id in self.snapshots.ids),
-            )
-            self.no_vote_up_to.remember(max(known) + EPOCHS_WITHOUT_TRACE)
-        if corrupt is not None:
-            self.recovery.quorum_state_set_aside = set_aside(self.path / QUORUM_STATE, self.folder.disk)
-        if self.election is not None and self.election.leader_epoch > (self.no_vote_up_to.number or 0):
-            self.no_vote_up_to.forget()
-
-    def settle_snapshots(self) -> None:
-        assert self.log is not None, "it is open"
-        self.recovery.torn_tail = self.log.torn_tail
-        self.recovery.corrupt_snapshots = list(self.bad.values())
-        self.recovery.snapshots_set_aside = [
-            self.snapshots.set_aside(snapshot_id) for snapshot_id in self.bad
-        ]
-        self.recovery.log_reset_to = _follow_snapshot(self.log, self.snapshots)
-
-    def settle_losses(self) -> None:
-        """What was lost isn't missed where the log holds as much again; nor, where somebody had the damage
-        cut out, by a node that is alone."""
-        assert self.log is not None, "it is open"
-        unless_alone = Remembered(self.path / LOST_BELOW_UNLESS_ALONE, self.folder.disk)
-        if unless_alone.number is not None:
-            is_static = self.last_voters(self.log.voters) is None
-            if not is_static or self._static_voter_ids != {self.folder.properties.node_id}:
-                self.lost_below.remember(unless_alone.number)
-            unless_alone.forget()
-        if self.lost_below.number is not None and self.log.flushed_offset >= self.lost_below.number:
-            self.lost_below.forget()
-
-
-def _corrupt_snapshots(snapshots: SnapshotStore) -> dict[SnapshotId, CorruptSnapshot]:
-    """The snapshots that cannot be read, from the latest down to the first good one."""
-    bad: dict[SnapshotId, CorruptSnapshot] = {}
-    for snapshot_id in reversed(snapshots.ids):
-        try:
-            snapshots.verify(snapshot_id)
-            break
-        except CorruptSnapshot as error:
-            bad[snapshot_id] = error
-    return bad
-
-
-def _follow_snapshot(log: MetadataLog, snapshots: SnapshotStore) -> int | None:
-    """Finish what a crash interrupted: a log that is behind the latest snapshot begins anew at its end, and
-    snapshots of what the log no longer reaches back to go."""
-    reset_to = None
-    latest = snapshots.latest
-    if latest is not None and _is_ahead(latest, log):
-        reset_to = latest.end_offset
-        log.reset_to(reset_to)
-    for snapshot_id in snapshots.ids:
-        if snapshot_id.end_offset < log.start_offset:
-            snapshots.delete(snapshot_id)
-    return reset_to
-
-
-def _is_ahead(snapshot_id: SnapshotId, log: MetadataLog) -> bool:
-    """Whether the snapshot holds what the log doesn't (Kafka's KafkaRaftLog.truncateToLatestSnapshot)."""
-    if snapshot_id.end_offset == log.start_offset == log.end_offset:
-        return False
-    return (snapshot_id.epoch, snapshot_id.end_offset) > (log.epochs.latest_epoch or 0, log.end_offset)

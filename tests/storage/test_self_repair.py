@@ -17,6 +17,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.storage.errors import CorruptFile, CorruptLog, CorruptSnapshot, DiskFailed, MissingRecords
 from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.opening import EPOCHS_WITHOUT_TRACE
 from kraft_wire.storage.remembered import (
     LOST_BELOW,
     LOST_BELOW_UNLESS_ALONE,
@@ -24,7 +25,7 @@ from kraft_wire.storage.remembered import (
     parse_remembered,
     remembered_text,
 )
-from kraft_wire.storage.store import EPOCHS_WITHOUT_TRACE, Store
+from kraft_wire.storage.store import Store
 
 NODE_ID = 1
 EPOCH = 2
