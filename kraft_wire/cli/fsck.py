@@ -119,13 +119,8 @@ def _lines(report: Report) -> Iterator[tuple[Status | None, str]]:
     if inspection.lost_offsets is not None:
         first, end = inspection.lost_offsets
         verb = "were" if report.repaired else "would be"
-        yield (
-            "damaged",
-            (
-                f"Offsets {first} to at most {end - 1} {verb} lost by cutting the damage out; committed records may "
-                "be among them."
-            ),
-        )
+        lost = f"Offsets {first} to at most {end - 1} {verb} lost by cutting the damage out"
+        yield "damaged", f"{lost}; committed records may be among them."
     yield None, _verdict(report)
 
 

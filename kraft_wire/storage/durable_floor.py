@@ -60,11 +60,16 @@ class DurableFloor:
         self._disk = disk
         self.found = read_floor(folder)
         """What the file said when it was opened; None where it said nothing."""
+        self._is_written = False
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def write(self, floor: Floor, *, flush: bool = False) -> None:
         """Raises DiskFailed."""
-        self._disk.write(self._fd, floor_text(floor).encode(), 0, self._path)
+        text = floor_text(floor).encode()
+        if self.found is None and not self._is_written:
+            self._disk.truncate(self._fd, 0, self._path)  # it may be longer than it should be
+        self._disk.write(self._fd, text, 0, self._path)
+        self._is_written = True
         if flush:
             self._disk.flush_data(self._fd, self._path)
 

@@ -134,15 +134,10 @@ def holder_of_lock(folder: Path) -> int | None:
 
 def _open_partition(path: Path, disk: Disk, *, mend: bool) -> None:
     disk.make_folder(path)
-    metadata = path / PARTITION_METADATA
-    try:
-        check_partition_metadata(metadata)
-    except FileNotFoundError:
-        disk.replace(metadata, partition_metadata_text().encode())
-    except (CorruptFile, WrongFolder):
-        if not mend:
-            raise
-        disk.replace(metadata, partition_metadata_text().encode())
+    metadata, text = path / PARTITION_METADATA, partition_metadata_text().encode()
+    if not metadata.exists() or (mend and metadata.read_bytes().rstrip() != text):
+        disk.replace(metadata, text)
+    check_partition_metadata(metadata)
     leftovers = [file for file in path.iterdir() if file.name.endswith(LEFTOVER_SUFFIXES)]
     for file in leftovers:
         disk.remove(file)
@@ -151,7 +146,7 @@ def _open_partition(path: Path, disk: Disk, *, mend: bool) -> None:
 
 
 def check_partition_metadata(path: Path) -> None:
-    """Raises CorruptFile, WrongFolder, FileNotFoundError."""
+    """Raises CorruptFile, WrongFolder, OSError."""
     try:
         topic_id = parse_partition_metadata(path.read_text("latin-1"))
     except MalformedFile as error:

@@ -67,7 +67,7 @@ class IncomingSnapshot:
                 return None
             reader = writer.open_reader()
         try:
-            verified = _look_through(snapshot_id, reader)
+            verified = _look_through(reader)
             reader.flush()
         except CorruptSnapshot:
             if not self._forget(writer):
@@ -122,14 +122,14 @@ class IncomingSnapshot:
             return True
 
 
-def _look_through(snapshot_id: SnapshotId, reader: PartialSnapshot) -> VerifiedSnapshot:
+def _look_through(reader: PartialSnapshot) -> VerifiedSnapshot:
     """Read it all. Raises CorruptSnapshot."""
     first: list[Message] = []
     for batch in reader.batches():
         first = first or _control_records(batch, reader.path)
     header = cast(SnapshotHeaderRecord, first[0])  # checked on the way
     return VerifiedSnapshot(
-        snapshot_id,
+        reader.id,
         reader.size_bytes,
         header.last_contained_log_timestamp,
         tuple(message for message in first if isinstance(message, KRaftVersionRecord | VotersRecord)),

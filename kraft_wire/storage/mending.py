@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.errors import CorruptLog, CorruptSnapshot, MissingRecords, StorageError
 from kraft_wire.storage.folder import open_folder, read_meta_properties
@@ -20,9 +21,9 @@ class NothingLeft(StorageError):
     def __init__(self, problem: StorageError) -> None:
         super().__init__(
             problem.path,
-            f"{problem.problem}. Cutting this out would leave no record, and a cluster without peers of this "
-            "controller would begin anew, without its topics: restore the folder from a copy. A node that has "
-            "peers need not be repaired: it fetches everything from them when it starts",
+            f"{problem.problem}. Cutting this out would leave nothing, and a controller without peers would "
+            "begin anew, without the cluster's topics: restore the folder from a copy. A node that has peers "
+            "need not be repaired: it fetches everything from them when it starts",
         )
 
 
@@ -38,10 +39,18 @@ def mend(metadata_dir: Path) -> Recovery:
         mending = _Mending(folder, DEFAULT_LOG_CONFIG, ())
         stack.callback(mending.close)
         mending.run()
+        for remembered in (mending.lost_below, mending.no_vote_up_to):
+            remembered.mend()
         return mending.recovery
 
 
 class _Mending(Opening):
+    def find_corrupt_snapshots(self) -> dict[SnapshotId, CorruptSnapshot]:
+        """All of them, not only those that are needed."""
+        ids = reversed(self.snapshots.ids)
+        found = ((snapshot_id, self.snapshots.problem_of(snapshot_id)) for snapshot_id in ids)
+        return {snapshot_id: problem for snapshot_id, problem in found if problem is not None}
+
     def check_may_cut(self, damage: CorruptLog) -> None:
         """Also where there are no peers, as long as something is left."""
         if damage.offset == 0 and self.covered_offset == 0 and self.may_be_alone(damage.voters):

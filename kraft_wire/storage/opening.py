@@ -60,10 +60,20 @@ class Opening:
         self.lost_below = Remembered(self.path / LOST_BELOW, folder.disk)
         self.no_vote_up_to = Remembered(self.path / NO_VOTE_UP_TO, folder.disk)
         self.snapshots = SnapshotStore(self.path, folder.disk)
-        self.bad = _corrupt_snapshots(self.snapshots)
+        self.bad = self.find_corrupt_snapshots()
         self.usable = [snapshot_id for snapshot_id in self.snapshots.ids if snapshot_id not in self.bad]
         self._config = config
         self._static_voter_ids = set(static_voter_ids)
+
+    def find_corrupt_snapshots(self) -> dict[SnapshotId, CorruptSnapshot]:
+        """Those that cannot be read, from the latest down to the first good one."""
+        bad: dict[SnapshotId, CorruptSnapshot] = {}
+        for snapshot_id in reversed(self.snapshots.ids):
+            problem = self.snapshots.problem_of(snapshot_id)
+            if problem is None:
+                break
+            bad[snapshot_id] = problem
+        return bad
 
     def run(self) -> None:
         """Raises what ``Store.open`` does."""
@@ -220,18 +230,6 @@ class Opening:
             unless_alone.forget()
         if self.lost_below.number is not None and self.log.flushed_offset >= self.lost_below.number:
             self.lost_below.forget()
-
-
-def _corrupt_snapshots(snapshots: SnapshotStore) -> dict[SnapshotId, CorruptSnapshot]:
-    """The snapshots that cannot be read, from the latest down to the first good one."""
-    bad: dict[SnapshotId, CorruptSnapshot] = {}
-    for snapshot_id in reversed(snapshots.ids):
-        try:
-            snapshots.verify(snapshot_id)
-            break
-        except CorruptSnapshot as error:
-            bad[snapshot_id] = error
-    return bad
 
 
 def _follow_snapshot(log: MetadataLog, snapshots: SnapshotStore) -> int | None:

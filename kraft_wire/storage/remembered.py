@@ -57,6 +57,11 @@ class Remembered:
             self._disk.replace(self._path, remembered_text(number).encode())
             self.number = number
 
+    def mend(self) -> None:
+        """Write it anew, where one of the lines is damaged. Raises DiskFailed."""
+        if self.number is not None:
+            self._disk.replace(self._path, remembered_text(self.number).encode())
+
     def forget(self) -> None:
         """Raises DiskFailed."""
         if self.number is not None:

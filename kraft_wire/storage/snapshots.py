@@ -50,7 +50,7 @@ class SnapshotWriter:
 
     def open_reader(self) -> PartialSnapshot:
         """What was written so far, for another thread: it stays readable when this is abandoned."""
-        return PartialSnapshot(os.dup(self._fd), self._partial, self.size_bytes, self._disk)
+        return PartialSnapshot(os.dup(self._fd), self.snapshot_id, self._partial, self.size_bytes, self._disk)
 
     def finish(self) -> int:
         """The snapshot has its name and is on stable storage when this returns its size. Raises
@@ -78,7 +78,8 @@ class SnapshotWriter:
 class PartialSnapshot:
     """A snapshot that is to be verified before it is finished."""
 
-    def __init__(self, fd: int, path: Path, size_bytes: int, disk: Disk) -> None:
+    def __init__(self, fd: int, snapshot_id: SnapshotId, path: Path, size_bytes: int, disk: Disk) -> None:
+        self.id = snapshot_id
         self.path = path
         self.size_bytes = size_bytes
         self._fd = fd
@@ -86,7 +87,7 @@ class PartialSnapshot:
 
     def batches(self) -> Iterator[Batch]:
         """Every batch, checksums and marks checked on the way. Raises CorruptSnapshot, OSError."""
-        return _checked(self._fd, self.size_bytes, self.path)
+        return _checked(self._fd, self.size_bytes, self.path, self.id.epoch)
 
     def flush(self) -> None:
         """Raises DiskFailed."""
@@ -147,12 +148,21 @@ class SnapshotStore:
 
     def batches(self, snapshot_id: SnapshotId) -> Iterator[Batch]:
         """Every batch, checksums and marks checked on the way. Raises CorruptSnapshot, OSError."""
-        return _checked(self._open(snapshot_id), self.size_bytes(snapshot_id), self.path(snapshot_id))
+        fd, size_bytes = self._open(snapshot_id), self.size_bytes(snapshot_id)
+        return _checked(fd, size_bytes, self.path(snapshot_id), snapshot_id.epoch)
 
     def verify(self, snapshot_id: SnapshotId) -> None:
         """Read it all. Raises CorruptSnapshot, OSError."""
         for _ in self.batches(snapshot_id):
             pass
+
+    def problem_of(self, snapshot_id: SnapshotId) -> CorruptSnapshot | None:
+        """What is wrong with it; None where it is whole. Raises OSError."""
+        try:
+            self.verify(snapshot_id)
+        except CorruptSnapshot as error:
+            return error
+        return None
 
     def control(self, snapshot_id: SnapshotId) -> list[Message]:
         """The messages of the first batch: header, kraft.version, voters. Raises CorruptSnapshot."""
@@ -228,7 +238,7 @@ def read_legacy_bootstrap(path: Path) -> list[bytes]:
     """The encoded records in a ``bootstrap.checkpoint``. Raises CorruptSnapshot, OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return _data_values(_checked(fd, os.fstat(fd).st_size, path))
+        return _data_values(_checked(fd, os.fstat(fd).st_size, path, None))
     finally:
         os.close(fd)
 
@@ -237,8 +247,15 @@ def _data_values(batches: Iterable[Batch]) -> list[bytes]:
     return [value for batch in batches if not batch.header.is_control for value in record_values(batch)]
 
 
-def _checked(fd: int, size_bytes: int, path: Path) -> Iterator[Batch]:
+def _checked(fd: int, size_bytes: int, path: Path, epoch: int | None) -> Iterator[Batch]:
+    """``epoch`` is that of the snapshot, which all its batches have: no checksum covers it."""
     try:
-        yield from checked_batches(batch for _, batch in read_batches(fd, 0, size_bytes))
+        for batch in checked_batches(batch for _, batch in read_batches(fd, 0, size_bytes)):
+            header = batch.header
+            if epoch is not None and header.leader_epoch != epoch:
+                raise BadSnapshot(
+                    f"the batch at offset {header.base_offset} says epoch {header.leader_epoch}, not {epoch}"
+                )
+            yield batch
     except (CorruptBatch, BadSnapshot) as error:
         raise CorruptSnapshot(path, str(error)) from error

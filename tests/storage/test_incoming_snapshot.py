@@ -94,8 +94,6 @@ def test_a_flipped_bit_is_refused_and_nothing_is_left(
     data = bytearray(DATA)
     data[position] ^= 4
     feed(incoming, bytes(data), 5000)
-    if 12 <= position < 16:
-        return  # the epoch of a batch, which nothing in a snapshot depends on
     with pytest.raises(CorruptSnapshot):
         incoming.verify(ID)
     assert not parts(store)
