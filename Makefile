@@ -44,7 +44,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat check format bench bench-codec lock clean
+.PHONY: help venv kafka kcat strace java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat check format bench bench-codec lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
@@ -74,6 +74,15 @@ kcat:
 		apt-get -qq install -y kcat || { apt-get -qq update && apt-get -qq install -y kcat; }; \
 	else \
 		echo 'make: no `kcat` on the PATH: install it from your system'"'"'s packages (Debian: sudo apt-get install kcat)' >&2; exit 1; \
+	fi
+
+strace:
+	@command -v strace >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'make: installing strace'; \
+		apt-get -qq install -y strace || { apt-get -qq update && apt-get -qq install -y strace; }; \
+	else \
+		echo 'make: no `strace` on the PATH: install it from your system'"'"'s packages, for disks that fail (Debian: sudo apt-get install strace)' >&2; exit 1; \
 	fi
 
 compiler:
@@ -168,7 +177,7 @@ demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 
 test: test-unit test-compiled test-compat
 
-test-unit: venv
+test-unit: venv strace
 	$(BIN)/pytest tests -n 2
 
 # What holds for the codec holds for the compiled one. compiled/tests fails where it is not what runs.

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -59,12 +59,15 @@ def formatted(folder: Path, settings: Mapping[str, str] | None = None) -> Path:
 
 
 class ControllerProcess:
-    """One process. What it logs is collected as it comes."""
+    """One process, started by another one if ``within`` is that one's command. What it logs is collected as
+    it comes."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, within: Sequence[str] = ()) -> None:
         self.log_dir = file.parent / "data" / "__cluster_metadata-0"
-        command = [*COMMAND, "server", str(file)]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "LANG": "C"})
+        command = [*within, *COMMAND, "server", str(file)]
+        self._process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, env={**os.environ, "LANG": "C"}, start_new_session=True
+        )
         self._events: list[Event] = []
         self._text: list[str] = []
         self._news = threading.Condition()
@@ -123,8 +126,9 @@ class ControllerProcess:
         return code
 
     def kill(self) -> None:
-        """SIGKILL, unless it has ended."""
-        self._process.kill()
+        """SIGKILL, unless it has ended; also to the one that started it."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
         self.ended()
 
 
