@@ -128,7 +128,8 @@ def verified(quorum: Quorum, event: SnapshotVerified) -> None:
     """Install the snapshot, if it is still wanted: this node may have followed another leader meanwhile."""
     state = quorum.state
     awaited = state.following.snapshot if isinstance(state, Follower) else None
-    if not isinstance(state, Follower) or awaited is None or awaited.id != event.snapshot_id:
+    is_awaited = awaited is not None and awaited.id == event.snapshot_id and awaited.is_complete
+    if not isinstance(state, Follower) or not is_awaited:
         quorum.emit(AbandonSnapshot(event.snapshot_id))
         return
     state.following.snapshot = None

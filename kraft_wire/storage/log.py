@@ -118,6 +118,8 @@ class MetadataLog:
         for segment in self._segments:
             if segment is not self._segments[-1]:
                 segment.index.close()
+            else:
+                segment.clear_behind_end()
             segment.write_indexes()
             segment.flush()
         path = self.folder / EPOCH_CHECKPOINT

@@ -5,7 +5,9 @@ A tail that a crash tore off is cut away: it was never flushed, so nobody was to
 Everything else that does not fit is corruption, and nothing is changed. It is a torn tail only if
 
 - it lies above the durable floor (what is known to have been flushed), and
-- no whole batch can be found in it or behind it.
+- no whole batch can be found in it or behind it; or those that can are in the same segment, and the bytes
+  where it begins were never written. A file system writes the blocks of what isn't flushed in any order, and
+  those that a power cut kept from the disk read as zeros. Rotten bits don't.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptLog, QuorumStateBehind
-from kraft_wire.storage.search import last_voters, look_behind, plausible_batch
+from kraft_wire.storage.search import is_unwritten, last_voters, look_behind, plausible_batch
 from kraft_wire.storage.segment import Segment
 
 
@@ -213,6 +215,8 @@ def judge(segments: Sequence[Segment], problem: CorruptBatch, offset: int, durab
     if offset < durable_floor:
         return f"{problem.reason}; the log was durable up to offset {durable_floor}"
     for segment in segments:
+        if segment is segments[0] and is_unwritten(segment, problem.position, offset):
+            continue
         start = problem.position if segment is segments[0] else 0
         found = plausible_batch(segment, start, offset)
         if found is not None:

@@ -20,6 +20,10 @@ MIN_RECORD_SIZE_BYTES: Final = 7
 """Length, attributes, two deltas, no key, no value, no headers: a byte each. So many bytes that can't be read
 held no more than one record."""
 
+_BLOCK_SIZE_BYTES = 512
+"""No file system has smaller ones."""
+
+_MAX_LENGTH = 16 * 1024 * 1024
 _WINDOW_SIZE_BYTES = 16 * 1024 * 1024
 _BASE_OFFSET = Struct(">q")
 _MAX_PLAUSIBLE_GAP = 2**31
@@ -51,6 +55,24 @@ def plausible_batch(segment: SegmentBytes, start: int, offset: int) -> int | Non
         if position == start or offset <= base_offset < offset + _MAX_PLAUSIBLE_GAP:
             return position
     return None
+
+
+def is_unwritten(segment: SegmentBytes, position: int, offset: int) -> bool:
+    """Whether a block of the batch that should begin at ``position`` with ``offset`` never got to the disk:
+    it is zero from the batch's beginning, or from its own, to its end."""
+    end = segment.file_size_bytes()
+    block_end = position + _BLOCK_SIZE_BYTES - position % _BLOCK_SIZE_BYTES
+    beginning = read_at(segment.fd, position, min(block_end, end) - position)
+    # An offset other than 0 isn't all zeros, and no length is.
+    if len(beginning) >= (_BASE_OFFSET.size if offset else LENGTH_END) and not any(beginning):
+        return True
+    length = int.from_bytes(read_at(segment.fd, position, LENGTH_END)[_BASE_OFFSET.size :], "big")
+    batch_end = min(position + LENGTH_END + min(length, _MAX_LENGTH), end)
+    for start in range(block_end, max(batch_end, block_end + 1), _BLOCK_SIZE_BYTES):
+        block = read_at(segment.fd, start, _BLOCK_SIZE_BYTES)
+        if block and not any(block):
+            return True
+    return False
 
 
 def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) -> Behind:

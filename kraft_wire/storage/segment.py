@@ -16,6 +16,7 @@ from kraft_wire.log.index import SegmentIndex
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 
+_PAGE_SIZE_BYTES = 4096
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
@@ -139,6 +140,15 @@ class Segment:
     def _index_path(self, which: int) -> Path:
         suffix = (INDEX_SUFFIX, TIME_INDEX_SUFFIX)[which]
         return self.folder / segment_file_name(self.base_offset, suffix)
+
+    def clear_behind_end(self) -> None:
+        """Let the rest of the file's last block be zeros, on the disk as well, once it is flushed.
+
+        Bytes that were written and not flushed before a power cut may be there, although the file ends before
+        them: they would come back with the next bytes that are written and not flushed. Raises DiskFailed.
+        """
+        self._disk.write(self.fd, bytes(-self.size_bytes % _PAGE_SIZE_BYTES), self.size_bytes, self.path)
+        self._disk.truncate(self.fd, self.size_bytes, self.path)
 
     def flush(self) -> None:
         """Every batch is on stable storage when this returns. Raises DiskFailed."""

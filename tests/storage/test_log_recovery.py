@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,6 +126,74 @@ def test_stale_batches_from_before_are_not_taken_for_later_ones(folder: Path) ->
     log = open_log(folder, ONE_SEGMENT, EPOCH)
     assert log.end_offset == END
     assert log.torn_tail is not None and log.torn_tail.offset == END
+
+
+UNFLUSHED = [data_batch(END + n, EPOCH, 1, 300) for n in range(12)]
+
+
+@pytest.mark.parametrize("block_bytes", [512, 1024])
+@pytest.mark.parametrize("block", range(1, 8))
+def test_blocks_that_a_power_cut_kept_from_the_disk_are_a_torn_tail(
+    folder: Path, block: int, block_bytes: int
+) -> None:
+    """What isn't flushed is written in any order: whole batches follow the block that is missing."""
+    flushed = len(b"".join(BATCHES))
+    start, stop = max(flushed, block * block_bytes), (block + 1) * block_bytes
+
+    def lose(data: bytearray) -> None:
+        data += b"".join(UNFLUSHED)
+        data[start:stop] = bytes(len(data[start:stop]))
+
+    before = (folder / FIRST_SEGMENT).read_bytes() + b"".join(UNFLUSHED)
+    change_file(folder / FIRST_SEGMENT, lose)
+    if (folder / FIRST_SEGMENT).read_bytes() == before:
+        return  # no such block
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    assert log.end_offset >= END
+    assert log.torn_tail is not None
+    assert before.startswith(all_bytes(log))
+
+
+def test_blocks_that_are_gone_below_the_durable_floor_are_corruption(folder: Path) -> None:
+    change_file(folder / FIRST_SEGMENT, lambda data: data.extend(b"".join(UNFLUSHED)))
+    open_log(folder, ONE_SEGMENT, EPOCH).close()
+    change_file(folder / FIRST_SEGMENT, lambda data: data.__setitem__(slice(1024, 2048), bytes(1024)))
+    assert "durable up to offset" in str(refusal(folder))
+
+
+@pytest.mark.parametrize("position", range(0, 300, 7))
+def test_rotten_bits_in_front_of_whole_batches_are_no_missing_blocks(folder: Path, position: int) -> None:
+    start = (folder / FIRST_SEGMENT).stat().st_size
+    change_file(folder / FIRST_SEGMENT, lambda data: data.extend(b"".join(UNFLUSHED)))
+    flip(folder / FIRST_SEGMENT, start + position, bit=position % 8)
+    refusal(folder)
+
+
+def test_what_an_earlier_cut_left_behind_the_end_cannot_come_back(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file's end went back with the power, but not the bytes in its last block."""
+    size = (folder / FIRST_SEGMENT).stat().st_size
+    cleared: list[tuple[int, bytes]] = []
+    real = os.pwrite
+
+    def noting(fd: int, data: bytes, position: int) -> int:
+        if position == size:
+            cleared.append((position, bytes(data)))
+        return real(fd, data, position)
+
+    monkeypatch.setattr(os, "pwrite", noting)
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    assert cleared == [(size, bytes(4096 - size))]
+    assert (folder / FIRST_SEGMENT).stat().st_size == size
+    assert log.end_offset == END
+
+
+def test_missing_blocks_in_front_of_a_segment_are_corruption(many: Path) -> None:
+    """A segment is flushed before the next one begins."""
+    first = segments(many)[0]
+    change_file(first, lambda data: data.__setitem__(slice(1024, 1536), bytes(512)))
+    assert segments(many)[1].name in str(refusal(many))
 
 
 # --- corruption

@@ -1,0 +1,332 @@
+"""A store on an ext4 of its own whose power is cut at random moments: ``python power_cutter.py SEED CUTS``.
+
+A child writes, and says through a pipe what it is about to do and what was reported to be done. The parent
+shuts the file system down as if the power were gone (nothing that isn't flushed gets to the disk), mounts it
+again, and compares. Needs root, for the loop device and the mount.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from storage_samples import data_batch, leader_change
+
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
+from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
+from kraft_wire.storage.errors import DiskFailed
+from kraft_wire.storage.incoming_snapshot import IncomingSnapshot
+from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.store import Store
+
+EXT4_IOC_SHUTDOWN = 0x8004587D
+WITHOUT_FLUSHING_THE_JOURNAL = (2).to_bytes(4, sys.byteorder)
+IMAGE_MIB = 64
+LONGEST_WRITING_S = 0.02
+CONFIG = LogConfig(segment_bytes=6000, tail_cache_bytes=1000)
+
+
+def batch_at(base_offset: int, epoch: int, *, first: bool) -> bytes:
+    """The batch that anybody would write there."""
+    if first:
+        return leader_change(base_offset, epoch)
+    size = 20_000 if (base_offset + epoch) % 41 == 0 else 20 + (base_offset * 13 + epoch) % 400
+    return data_batch(base_offset, epoch, (base_offset * 7 + epoch) % 5 + 1, size)
+
+
+class Writer:
+    """The child: does anything, says so before and after."""
+
+    def __init__(self, folder: Path, pipe: int, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.pipe = pipe
+        self.store = Store.open(folder, node_id=1, config=CONFIG)
+        self.epoch = max(
+            self.store.log.epochs.latest_epoch or 0,
+            0 if self.store.election is None else self.store.election.leader_epoch,
+            *(snapshot_id.epoch for snapshot_id in self.store.snapshots.ids),
+        )
+        self.starts_epoch = True
+
+    def say(self, what: str, *numbers: int) -> None:
+        os.write(self.pipe, f"{what} {' '.join(map(str, numbers))}\n".encode())
+
+    def run(self) -> None:
+        actions: list[tuple[int, Callable[[], None]]] = [
+            (60, self.append),
+            (30, self.flush),
+            (6, self.elect),
+            (3, self.truncate),
+            (3, self.snapshot),
+            (2, self.trim),
+            (1, self.install),
+        ]
+        self.elect()
+        while True:
+            (act,) = self.chance.choices([act for _, act in actions], [weight for weight, _ in actions])
+            act()
+
+    def append(self) -> None:
+        log = self.store.log
+        batches = []
+        end = log.end_offset
+        for _ in range(self.chance.randrange(1, 4)):
+            batch = batch_at(end, self.epoch, first=self.starts_epoch)
+            self.say("append", end, self.epoch, int(self.starts_epoch))
+            self.starts_epoch = False
+            batches.append(batch)
+            end += int.from_bytes(batch[23:27], "big") + 1
+        log.append(batches)
+
+    def flush(self) -> None:
+        self.say("flushed", self.store.log.flush())
+
+    def elect(self) -> None:
+        self.epoch += 1
+        voted = self.chance.randrange(1, 4)
+        self.say("voting", self.epoch, voted)
+        self.store.write_election_state(ElectionState(-1, self.epoch, voted), kraft_version=0)
+        self.say("voted", self.epoch, voted)
+        self.starts_epoch = True
+
+    def truncate(self) -> None:
+        log = self.store.log
+        starts = [
+            batch.header.base_offset for batch in log.batches(max(log.start_offset, self._newest_end()))
+        ]
+        if starts:
+            self.elect()  # who truncates follows a leader of a later epoch
+            offset = self.chance.choice(starts)
+            self.say("truncating", offset)
+            self.say("truncated", log.truncate_to(offset))
+
+    def _newest_end(self) -> int:
+        latest = self.store.snapshots.latest
+        return 0 if latest is None else latest.end_offset
+
+    def snapshot(self) -> None:
+        log = self.store.log
+        end = log.flushed_offset
+        if end <= max(self._newest_end(), log.start_offset):
+            return
+        snapshot_id = SnapshotId(end, log.epochs.epoch_of(end - 1) or 0)
+        self.store.snapshots.write(snapshot_id, encode_snapshot(snapshot_id, [], [b"state"] * 50, 0, 0))
+        self.say("snapshot", *snapshot_id)
+
+    def trim(self) -> None:
+        self.store.log.delete_before(self._newest_end())
+        for snapshot_id in self.store.snapshots.ids[:-1]:
+            self.store.snapshots.delete(snapshot_id)
+
+    def install(self) -> None:
+        """A follower that fell behind."""
+        self.elect()
+        snapshot_id = SnapshotId(self.store.log.end_offset + self.chance.randrange(1, 50), self.epoch)
+        data = b"".join(encode_snapshot(snapshot_id, [], [b"state"] * 50, 0, 0))
+        incoming = IncomingSnapshot(self.store.snapshots, self.store.log)
+        incoming.append(snapshot_id, 0, data[:100])
+        incoming.append(snapshot_id, 100, data[100:])
+        assert incoming.verify(snapshot_id) is not None
+        self.say("installing", *snapshot_id)
+        incoming.install(snapshot_id)
+        self.say("installed", *snapshot_id)
+
+
+class Expected:
+    """What must be on the disk, and what may be, by what the child said."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.batches: dict[int, bytes] = {}
+        self.durable_end = 0
+        self.election = (0, 0)
+        self.voting = (0, 0)
+        self.snapshot = SnapshotId(0, 0)
+        self.installing: SnapshotId | None = None
+
+    def hear(self, line: str) -> None:
+        self.heard.append(line)
+        what, *words = line.split()
+        numbers = [int(word) for word in words]
+        match what:
+            case "append":
+                base, epoch, first = numbers
+                self.batches = {at: batch for at, batch in self.batches.items() if at < base}
+                self.batches[base] = batch_at(base, epoch, first=bool(first))
+            case "flushed":
+                (self.durable_end,) = numbers
+            case "voting":
+                self.voting = (numbers[0], numbers[1])
+            case "voted":
+                self.election = (numbers[0], numbers[1])
+            case "truncating":
+                self.durable_end = min(self.durable_end, numbers[0])
+            case "truncated":
+                (self.durable_end,) = numbers
+                self.batches = {at: batch for at, batch in self.batches.items() if at < self.durable_end}
+            case "snapshot":
+                self.snapshot = SnapshotId(*numbers)
+            case "installing":
+                self.installing = SnapshotId(*numbers)
+            case "installed":
+                self.snapshot, self.installing = SnapshotId(*numbers), None
+                self.batches, self.durable_end = {}, self.snapshot.end_offset
+
+    def check(self, store: Store) -> None:
+        """What was found after the cut."""
+        log, latest = store.log, store.snapshots.latest or SnapshotId(0, 0)
+        assert store.recovery.corrupt_quorum_state is None
+        assert not store.recovery.corrupt_snapshots
+        assert store.lost_below_offset is None
+        if self.installing is not None and latest == self.installing:
+            assert (log.start_offset, log.end_offset) == (latest.end_offset, latest.end_offset)
+        else:
+            assert latest.end_offset >= self.snapshot.end_offset, (latest, self.snapshot)
+            assert log.end_offset >= self.durable_end, (log.end_offset, self.durable_end)
+            for batch in log.batches(log.start_offset):
+                base_offset = batch.header.base_offset
+                wanted = self.batches.get(base_offset, batch.data)
+                if wanted != batch.data:
+                    other = split_batches(wanted)[0][0].header
+                    raise AssertionError(
+                        f"found {batch.header}, not {other}, the last steps: {self.heard[-20:]}"
+                    )
+        if store.election is not None:
+            found = (store.election.leader_epoch, store.election.voted_id)
+            assert found in (self.election, self.voting), (found, self.election, self.voting)
+        else:
+            assert self.election == (0, 0)
+
+    def begin_anew(self, store: Store) -> None:
+        """From what was found."""
+        self.heard.append("power cut")
+        self.batches = {b.header.base_offset: b.data for b in store.log.batches(store.log.start_offset)}
+        self.durable_end = store.log.end_offset
+        self.snapshot, self.installing = store.snapshots.latest or SnapshotId(0, 0), None
+        if store.election is not None:
+            self.election = self.voting = (store.election.leader_epoch, store.election.voted_id)
+
+
+class PowerCutter:
+    """The parent: an image in memory, a mount of it."""
+
+    def __init__(self, scratch: Path, seed: int) -> None:
+        self.image, self.mount_point = scratch / "disk", scratch / "mount"
+        self.folder = self.mount_point / "data"
+        self.chance = random.Random(seed)
+        self.expected = Expected()
+        self.cuts_while_opening = 0
+
+    def format(self) -> None:
+        with self.image.open("wb") as file:
+            file.truncate(IMAGE_MIB << 20)
+        _run("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1", str(self.image))
+        self.mount_point.mkdir()
+        self.mount()
+        self.folder.mkdir()
+        (self.folder / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", 1)))
+        os.sync()
+
+    def mount(self) -> None:
+        _run("mount", "-o", "loop", str(self.image), str(self.mount_point))
+
+    def unmount(self) -> None:
+        _run("umount", str(self.mount_point))
+
+    def cycle(self) -> None:
+        """Write for a moment, lose power, look."""
+        readable, writable = os.pipe()
+        seed = self.chance.randrange(2**32)
+        child = os.fork()
+        if child == 0:
+            os.close(readable)
+            _write_until_the_disk_fails(self.folder, writable, seed)
+        os.close(writable)
+        if self.chance.random() < 0.8:
+            # Most cuts are for the writing: let it open its folder first.
+            heard = os.read(readable, 1)
+        else:
+            heard = b""
+        time.sleep(self.chance.uniform(0, LONGEST_WRITING_S))
+        self._cut()
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        with os.fdopen(readable, "rb") as said:
+            lines = (heard + said.read()).decode().splitlines()
+        self.unmount()
+        self.mount()
+        if os.waitstatus_to_exitcode(status) not in (0, -signal.SIGKILL):
+            raise AssertionError("the writer ended by itself")
+        self.cuts_while_opening += not lines
+        for line in lines:
+            self.expected.hear(line)
+        self._look()
+
+    def _cut(self) -> None:
+        fd = os.open(self.mount_point, os.O_RDONLY)
+        try:
+            fcntl.ioctl(fd, EXT4_IOC_SHUTDOWN, WITHOUT_FLUSHING_THE_JOURNAL)
+        finally:
+            os.close(fd)
+
+    def _look(self) -> None:
+        store = Store.open(self.folder, node_id=1, config=CONFIG)
+        try:
+            self.expected.check(store)
+            self.expected.begin_anew(store)
+        finally:
+            store.close()
+
+
+def _write_until_the_disk_fails(folder: Path, pipe: int, seed: int) -> None:
+    """Never returns."""
+    status = 1
+    try:
+        Writer(folder, pipe, seed).run()
+    except (DiskFailed, OSError):
+        status = 0  # as it should
+    finally:
+        if status:
+            sys.excepthook(*sys.exc_info())
+        os._exit(status)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def main(seed: int, cuts: int) -> None:
+    in_memory = Path("/dev/shm")
+    scratch = Path(tempfile.mkdtemp(dir=in_memory if in_memory.is_dir() else None))
+    cutter = PowerCutter(scratch, seed)
+    try:
+        cutter.format()
+        try:
+            for number in range(cuts):
+                try:
+                    cutter.cycle()
+                except BaseException:
+                    print(f"seed {seed}, cut {number}", file=sys.stderr)
+                    raise
+            expected = cutter.expected
+            print(cuts, cutter.cuts_while_opening, expected.durable_end, expected.election[0])
+        finally:
+            cutter.unmount()
+    finally:
+        shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
