@@ -42,6 +42,7 @@ app.command(f"{COMMANDS}.server:server", name="server")
 app.command(f"{COMMANDS}.dev:dev", name="dev")
 app.command(f"{COMMANDS}.dump_log:dump_log", name="dump-log")
 app.command(f"{COMMANDS}.fsck:fsck", name="fsck")
+app.command(f"{COMMANDS}.sim:sim", name="sim")
 
 storage = _app("storage", "Prepare and inspect the folders of a Kafka node.")
 storage.command(f"{COMMANDS}.storage_format:storage_format", name="format")

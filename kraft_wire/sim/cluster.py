@@ -1,0 +1,186 @@
+"""The machines of one run, their disks and wires, put together by its options."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.config import RaftConfig
+from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
+from kraft_wire.sim.checkers import Checkers
+from kraft_wire.sim.clock import Clock
+from kraft_wire.sim.disk import Disk
+from kraft_wire.sim.links import Links, Pair
+from kraft_wire.sim.network import LISTENER, PORT, Network, host_of
+from kraft_wire.sim.node import SimNode, World
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.randomness import stream
+from kraft_wire.sim.scheduler import MS, Scheduler
+from kraft_wire.sim.snapshot_file import bootstrap_file
+from kraft_wire.sim.trace import Trace
+
+CLUSTER_ID = "1Db5QLSqSZieL3rJBUUegA"
+DEATH_POLL_US = 50 * MS
+DEATH_POLLS = 200
+
+
+class Cluster:
+    """Nodes, and what faults and phases do to several of them at once."""
+
+    def __init__(self, options: Options, trace: Trace) -> None:
+        self.options = options
+        self.scheduler = Scheduler()
+        links = Links(self.scheduler, stream(options.seed, "links"), options.link)
+        chance = stream(options.seed, "network")
+        self.network = Network(self.scheduler, links, chance, options.messages)
+        self.network.garble = self._garbled
+        self.nodes: dict[int, SimNode] = {}
+        self.checkers = Checkers(self.nodes)
+        self.world = World(options.seed, self.scheduler, self.network, trace, self.checkers)
+        self._damaged: set[int] = set()
+        self._garbling_until_us: dict[int, int] = {}
+        self._chance_of_garbling = random.Random(options.seed)
+        self._stays_down: set[int] = set()
+        self.is_calm = False
+        for node_id in options.ids:
+            self.nodes[node_id] = self._node(node_id)
+        self.network.nodes = dict(self.nodes)
+
+    def _node(self, node_id: int) -> SimNode:
+        options = self.options
+        voters = voter_set(_voter(voter_id) for voter_id in options.voter_ids)
+        addresses = {voter_id: (host_of(voter_id), PORT) for voter_id in options.voter_ids}
+        config = RaftConfig(
+            node_id=node_id,
+            directory_id=_directory_of(node_id),
+            cluster_id=CLUSTER_ID,
+            endpoints=endpoints_of([(LISTENER, host_of(node_id), PORT)]),
+            listener=LISTENER,
+            static_voters=VoterSet() if options.kraft_version else static_voters(LISTENER, addresses),
+            bootstrap_servers=tuple(addresses.values()),
+            fetch_max_bytes=options.fetch_max_bytes,
+            fetch_snapshot_max_bytes=options.fetch_snapshot_max_bytes,
+            max_retention_bytes=options.retention_bytes,
+            cleaning_interval_ms=10_000,
+        )
+        formatted = None
+        if options.kraft_version and node_id in options.voter_ids:
+            formatted = bootstrap_file([KRaftVersionRecord(kraft_version=1), voters.to_record()])
+        drift = stream(options.seed, f"drift of {node_id}").randint(-options.drift_ppm, options.drift_ppm)
+        return SimNode(self.world, config, Disk(formatted), Clock(self.scheduler, drift), options.disk)
+
+    @property
+    def voters(self) -> list[SimNode]:
+        return [self.nodes[voter_id] for voter_id in self.options.voter_ids]
+
+    @property
+    def leader(self) -> SimNode | None:
+        """The leader of the highest epoch."""
+        leaders = [node for node in self.nodes.values() if node.leading is not None and node.is_up]
+        return max(leaders, key=lambda node: node.raft.epoch, default=None)
+
+    # Dying and coming back.
+
+    def restart(self, node: SimNode) -> None:
+        if node.id not in self._stays_down:
+            node.start()
+
+    def restart_when_dead(self, node: SimNode, delay_us: int) -> None:
+        """Start a node again some time after it has died of what was done to it."""
+        self.scheduler.after(DEATH_POLL_US, self._look_whether_dead, node, node.life, delay_us, DEATH_POLLS)
+
+    def _look_whether_dead(self, node: SimNode, life: int, delay_us: int, polls: int) -> None:
+        if node.life != life:
+            self.scheduler.after(delay_us, self.restart, node)
+        elif polls:
+            self.scheduler.after(DEATH_POLL_US, self._look_whether_dead, node, life, delay_us, polls - 1)
+
+    def keep_down(self, node: SimNode) -> None:
+        node.kill()
+        self._stays_down.add(node.id)
+
+    def let_up(self) -> None:
+        """Everything may run again, and does."""
+        self._stays_down.clear()
+        for node in self.nodes.values():
+            node.start()
+
+    # The network.
+
+    def partition(self, pairs: Sequence[Pair], duration_us: int) -> None:
+        if not self.is_calm:
+            self.network.links.block(pairs)
+            self.scheduler.after(duration_us, self._heal, tuple(pairs))
+
+    def _heal(self, pairs: Sequence[Pair]) -> None:
+        if not self.is_calm:
+            self.network.links.unblock(pairs)
+
+    # Damage: what a majority has is never damaged everywhere.
+
+    def may_damage(self, node: SimNode) -> bool:
+        """Whether this node's disk may rot: a quorum recovers from a minority's damage, not from more."""
+        self._damaged = {id for id in self._damaged if self._is_damaged(self.nodes[id])}
+        if node.id not in self.options.voter_ids or node.id in self._damaged:
+            return node.id not in self.options.voter_ids
+        return len(self._damaged) + 1 <= (self.options.voters - 1) // 2
+
+    def _is_damaged(self, node: SimNode) -> bool:
+        return not node.is_up or node.disk.lost_below is not None
+
+    def damaged(self, node: SimNode) -> None:
+        if node.id in self.options.voter_ids:
+            self._damaged.add(node.id)
+
+    def garble(self, node: SimNode, duration_us: int, chance: random.Random) -> None:
+        """For a while, records that this node sends have flipped bits now and then."""
+        self._garbling_until_us[node.id] = self.scheduler.now_us + duration_us
+        self._chance_of_garbling = chance
+
+    def _garbled(self, node_id: int, response: Message) -> Message:
+        until_us = self._garbling_until_us.get(node_id)
+        if until_us is None or not isinstance(response, FetchResponse):
+            return response
+        if self.scheduler.now_us >= until_us:
+            del self._garbling_until_us[node_id]
+            return response
+        for topic in response.responses:
+            for partition in topic.partitions:
+                if partition.records and self._chance_of_garbling.random() < 0.5:
+                    data = bytearray(partition.records)
+                    data[self._chance_of_garbling.randrange(len(data))] ^= 1
+                    partition.records = bytes(data)
+        return response
+
+    # Getting well.
+
+    def calm(self) -> None:
+        """No more faults: links heal, disks hurry, nobody garbles."""
+        self.is_calm = True
+        self.network.links.unblock_all()
+        self._garbling_until_us.clear()
+        self.network.faults = type(self.network.faults)(on_the_wire=self.network.faults.on_the_wire)
+        links = self.network.links
+        slow_us = min(links.conditions.max_delay_us, 5_000)
+        links.conditions = type(links.conditions)(
+            min_delay_us=links.conditions.min_delay_us, max_delay_us=slow_us
+        )
+        for node in self.nodes.values():
+            node.disk_stalled_until_us = 0
+            node.next_flush_fails = False
+            node.effects_to_live = None
+            node.speed = type(node.speed)()
+
+
+def _directory_of(node_id: int) -> Uuid:
+    return Uuid(bytes([node_id] * 16))
+
+
+def _voter(node_id: int) -> Voter:
+    return Voter(
+        ReplicaKey(node_id, _directory_of(node_id)), endpoints_of([(LISTENER, host_of(node_id), PORT)])
+    )

@@ -1,0 +1,298 @@
+"""A disk: what was written, how much of it is flushed, and what is left after a crash.
+
+quorum-state, truncations, installed snapshots and deletions are atomic and durable when they return, as the
+owner of a real node makes them. Appended batches are not: a power cut takes any of them that no finished flush
+covers, and may tear one in two.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left, bisect_right
+
+import msgspec
+
+from kraft_wire.log.batch import is_intact, split_batches
+from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.epochs import EpochCache
+from kraft_wire.log.files import ElectionState
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.raft.config import DurableState
+from kraft_wire.raft.effects import AppendBatch
+from kraft_wire.raft.elections import EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
+from kraft_wire.sim.snapshot_file import SnapshotFile
+
+_ATTRIBUTES_LOW_BYTE = 22
+_CONTROL = 0x20
+_FIRST_CHECKED_BYTE = 16
+"""The format version; from behind the checksum on, everything is covered by it."""
+
+
+class FlushMark(msgspec.Struct, frozen=True, gc=False):
+    """What a flush that begins now will cover."""
+
+    end_offset: int
+    generation: int
+
+
+class Disk:
+    """One node's files. ``floor`` is how much of the log was ever flushed and not truncated since.
+    ``lost_below`` is set while damage has taken some of that."""
+
+    def __init__(self, formatted: SnapshotFile | None) -> None:
+        self._formatted = formatted
+        self.election: ElectionState | None = None
+        self.batches: list[AppendBatch] = []
+        self.bases: list[int] = []
+        self.start_offset = 0
+        self.end_offset = 0
+        self.flushed_offset = 0
+        self.floor = 0
+        self.lost_below: int | None = None
+        self.size_bytes = 0
+        self.generation = 0
+        self.snapshots: dict[SnapshotId, SnapshotFile] = {}
+        self.parts: dict[SnapshotId, bytes] = {}
+        self.is_suspect = False
+        if formatted is not None:
+            self.snapshots[formatted.id] = formatted
+
+    # The log.
+
+    def append(self, batch: AppendBatch) -> None:
+        self.batches.append(batch)
+        self.bases.append(batch.base_offset)
+        self.end_offset = batch.last_offset + 1
+        self.size_bytes += len(batch.data)
+
+    def flush_mark(self) -> FlushMark:
+        return FlushMark(self.end_offset, self.generation)
+
+    def flushed(self, mark: FlushMark) -> None:
+        """A flush is done. It says nothing of a log that was cut meanwhile."""
+        if mark.generation == self.generation:
+            self._set_flushed(max(self.flushed_offset, mark.end_offset))
+
+    def _set_flushed(self, offset: int) -> None:
+        self.flushed_offset = offset
+        if self.lost_below is not None and offset >= self.lost_below:
+            self.lost_below = None
+        self.floor = offset if self.lost_below is None else self.lost_below
+
+    def truncate(self, end_offset: int) -> list[AppendBatch]:
+        """Cut the log; returns what is gone."""
+        keep = bisect_left(self.bases, end_offset)
+        gone = self.batches[keep:]
+        del self.batches[keep:], self.bases[keep:]
+        self.end_offset = end_offset
+        self.size_bytes -= sum(len(batch.data) for batch in gone)
+        self.generation += 1
+        self._set_flushed(end_offset)
+        return gone
+
+    def trim(self, start_offset: int) -> int:
+        """Drop what is below; returns how many bytes that was."""
+        drop = bisect_right([batch.last_offset for batch in self.batches], start_offset - 1)
+        deleted_bytes = sum(len(batch.data) for batch in self.batches[:drop])
+        del self.batches[:drop], self.bases[:drop]
+        self.start_offset = start_offset
+        self.size_bytes -= deleted_bytes
+        return deleted_bytes
+
+    def read(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
+        """Whole batches, from the one with ``offset`` on, about ``max_bytes`` of them and at least one."""
+        index = max(0, bisect_right(self.bases, offset) - 1)
+        size_bytes = 0
+        pieces: list[bytes] = []
+        for batch in self.batches[index : index + 256]:
+            if batch.last_offset >= end_offset or (pieces and size_bytes + len(batch.data) > max_bytes):
+                break
+            if batch.last_offset >= offset:
+                pieces.append(batch.data)
+                size_bytes += len(batch.data)
+        return b"".join(pieces)
+
+    def batches_between(self, offset: int, end_offset: int) -> list[AppendBatch]:
+        """The whole batches in a range."""
+        first, last = bisect_left(self.bases, offset), bisect_left(self.bases, end_offset)
+        found = self.batches[first:last]
+        if found and found[-1].last_offset >= end_offset:
+            found.pop()
+        return found
+
+    def batch_before(self, end_offset: int) -> AppendBatch | None:
+        """The batch that ends there."""
+        index = bisect_left(self.bases, end_offset) - 1
+        batch = self.batches[index] if index >= 0 else None
+        return batch if batch is not None and batch.last_offset + 1 == end_offset else None
+
+    # Snapshots.
+
+    def append_part(self, snapshot_id: SnapshotId, position: int, data: bytes) -> None:
+        so_far = self.parts.get(snapshot_id, b"") if position else b""
+        if len(so_far) != position:
+            raise ValueError(f"a piece of {snapshot_id} at byte {position} follows {len(so_far)} bytes")
+        self.parts[snapshot_id] = so_far + data
+
+    def install(self, snapshot: SnapshotFile) -> None:
+        """Begin anew with a snapshot."""
+        self.parts.pop(snapshot.id, None)
+        self.snapshots[snapshot.id] = snapshot
+        self._begin_at(snapshot.id.end_offset)
+
+    def _begin_at(self, offset: int) -> None:
+        self.batches, self.bases = [], []
+        self.start_offset = self.end_offset = offset
+        self.size_bytes = 0
+        self.generation += 1
+        self._set_flushed(offset)
+
+    @property
+    def latest_snapshot(self) -> SnapshotFile | None:
+        newest = max(self.snapshots, key=lambda id: (id.epoch, id.end_offset), default=None)
+        return None if newest is None else self.snapshots[newest]
+
+    # Damage.
+
+    def lose_power(self, chance: random.Random) -> None:
+        """Of what isn't flushed, a beginning may have reached the disk all the same, its end torn."""
+        unflushed = self.batches[bisect_left(self.bases, self.flushed_offset) :]
+        kept = chance.randrange(len(unflushed) + 1) if unflushed else 0
+        for _ in range(len(unflushed) - kept):
+            self._drop_last()
+        if kept < len(unflushed) and chance.random() < 0.5:
+            torn = unflushed[kept]
+            cut = chance.randrange(1, len(torn.data))
+            self.append(msgspec.structs.replace(torn, data=torn.data[:cut]))
+            self.is_suspect = True
+        self.parts.clear()
+
+    def lose_unflushed(self) -> None:
+        """A flush failed: what it was to cover is gone."""
+        while self.batches and self.batches[-1].last_offset >= self.flushed_offset:
+            self._drop_last()
+
+    def _drop_last(self) -> None:
+        batch = self.batches.pop()
+        self.end_offset = self.bases.pop()
+        self.size_bytes -= len(batch.data)
+
+    def flip_bit(self, chance: random.Random) -> bool:
+        """Rot in one of the log's batches. False where there is none."""
+        if not self.batches:
+            return False
+        index = chance.randrange(len(self.batches))
+        batch = self.batches[index]
+        data = bytearray(batch.data)
+        position = chance.randrange(_FIRST_CHECKED_BYTE, len(data))
+        data[position] ^= 1 << chance.randrange(8)
+        self.batches[index] = msgspec.structs.replace(batch, data=bytes(data))
+        self.is_suspect = True
+        return True
+
+    def corrupt_snapshot(self, chance: random.Random) -> bool:
+        """Rot in the newest snapshot that has bytes. False where there is none."""
+        snapshot = self.latest_snapshot
+        if snapshot is None or not snapshot.data:
+            return False
+        data = bytearray(snapshot.data)
+        data[chance.randrange(_FIRST_CHECKED_BYTE, len(data))] ^= 1 << chance.randrange(8)
+        rotten = SnapshotFile(snapshot.info, bytes(data), snapshot.control, snapshot.values)
+        self.snapshots[snapshot.id] = rotten
+        self.is_suspect = True
+        return True
+
+    # Recovery.
+
+    @property
+    def recovered_epoch(self) -> int:
+        """The epoch in which a node that starts now finds itself at least; without quorum-state, above any."""
+        if self.election is None:
+            return self.last_epoch + EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
+        return max(self.election.leader_epoch, self.last_epoch)
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record, be it in the log or in a snapshot."""
+        if self.batches:
+            return self.batches[-1].epoch
+        latest = self.latest_snapshot
+        return 0 if latest is None else latest.id.epoch
+
+    def recover(self) -> DurableState:
+        """Open the files as a starting node does: verify, cut, flush."""
+        self.parts.clear()
+        if self.is_suspect:
+            self._verify()
+            self.is_suspect = False
+        self._set_flushed(self.end_offset)
+        return DurableState(
+            election=self.election,
+            log_start_offset=self.start_offset,
+            log_end_offset=self.end_offset,
+            log_size_bytes=self.size_bytes,
+            epochs=self._epochs(),
+            snapshots=[snapshot.info for snapshot in self.snapshots.values()],
+            control_records=self._control_records(),
+            lost_below_offset=self.lost_below,
+        )
+
+    def _verify(self) -> None:
+        for snapshot_id in [id for id, snapshot in self.snapshots.items() if not snapshot.is_whole]:
+            del self.snapshots[snapshot_id]
+        self._verify_log()
+        latest = self.latest_snapshot
+        covered = 0 if latest is None else latest.id.end_offset
+        if self.start_offset > covered:
+            self._format_anew()
+        elif self.end_offset < covered:
+            self._begin_at(covered)
+
+    def _verify_log(self) -> None:
+        """Cut the log at its first bad batch: a torn tail, or damage."""
+        bad = next((i for i, batch in enumerate(self.batches) if not is_intact(batch.data)), None)
+        if bad is None:
+            return
+        cut_offset = self.bases[bad]
+        plausible_end = max((b.last_offset + 1 for b in self.batches[bad:] if is_intact(b.data)), default=0)
+        if cut_offset < self.floor or plausible_end > cut_offset:
+            self.lost_below = max(self.floor, plausible_end)
+        while self.end_offset > cut_offset:
+            self._drop_last()
+
+    def _format_anew(self) -> None:
+        """Nothing covers the log's start: the operator formats the folder, whose floor isn't forgotten."""
+        self.lost_below = max(self.floor, self.end_offset)
+        self.snapshots = {} if self._formatted is None else {self._formatted.id: self._formatted}
+        self._begin_at(0)
+
+    def _epochs(self) -> EpochCache:
+        epochs = EpochCache()
+        for batch in self.batches:
+            if batch.epoch != epochs.latest_epoch:
+                epochs.assign(batch.epoch, batch.base_offset)
+        return epochs
+
+    def _control_records(self) -> list[tuple[int, Message]]:
+        latest = self.latest_snapshot
+        covered = 0 if latest is None else latest.id.end_offset
+        records = [] if latest is None else [(covered - 1, message) for message in latest.control]
+        for batch in self.batches:
+            if batch.base_offset >= covered and batch.data[_ATTRIBUTES_LOW_BYTE] & _CONTROL:
+                whole = split_batches(batch.data)[0][0]
+                records += [
+                    (offset, message)
+                    for offset, message in enumerate(decode_control_batch(whole), batch.base_offset)
+                    if isinstance(message, KRaftVersionRecord | VotersRecord)
+                ]
+        return records
+
+    def control_at(self, end_offset: int) -> list[Message]:
+        """What a snapshot that ends there says of the voters."""
+        latest: dict[type[Message], Message] = {
+            type(message): message for offset, message in self._control_records() if offset < end_offset
+        }
+        return [latest[kind] for kind in (KRaftVersionRecord, VotersRecord) if kind in latest]

@@ -1,0 +1,213 @@
+"""The faults of a schedule: what each kind does to the cluster when its time has come."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from itertools import permutations
+from typing import Final
+
+import msgspec
+
+from kraft_wire.raft.elections import EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
+from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.links import Pair
+from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.scheduler import MS
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """``nodes`` are all of them in random order: whoever a kind hits are the first ones; the leader stands
+    first where the fault hits it."""
+
+    number: int
+    at_ms: int
+    kind: str
+    nodes: tuple[int, ...]
+    hits_leader: bool
+    duration_ms: int
+    seed: int
+
+    def __str__(self) -> str:
+        whom = "the leader" if self.hits_leader else f"node {self.nodes[0]}"
+        return f"#{self.number} at {self.at_ms} ms: {self.kind} {whom}, {self.duration_ms} ms"
+
+
+class Strike:
+    """A fault at the moment at which it happens."""
+
+    def __init__(self, fault: Fault, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.chance = random.Random(fault.seed)
+        self.duration_us = fault.duration_ms * MS
+        leader = cluster.leader
+        order = list(fault.nodes)
+        if fault.hits_leader and leader is not None:
+            order.remove(leader.id)
+            order.insert(0, leader.id)
+        self.order = order
+
+    @property
+    def node(self) -> SimNode:
+        return self.cluster.nodes[self.order[0]]
+
+    def restart_later(self, node: SimNode) -> None:
+        self.cluster.scheduler.after(self.duration_us, self.cluster.restart, node)
+
+    def block(self, pairs: list[Pair]) -> None:
+        self.cluster.partition(pairs, self.duration_us)
+
+
+def _kill(strike: Strike) -> None:
+    strike.node.kill()
+    strike.restart_later(strike.node)
+
+
+def _lose_power(strike: Strike) -> None:
+    strike.node.lose_power(strike.chance)
+    strike.restart_later(strike.node)
+
+
+def _lose_power_everywhere(strike: Strike) -> None:
+    for node in strike.cluster.nodes.values():
+        node.lose_power(strike.chance)
+        delay_us = strike.chance.randrange(strike.duration_us)
+        strike.cluster.scheduler.after(delay_us, strike.cluster.restart, node)
+
+
+def _die_between_effects(strike: Strike) -> None:
+    node = strike.node
+    if node.is_up:
+        node.die_within(strike.chance.randrange(1, 8), power_fails=strike.chance.random() < 0.5)
+        strike.cluster.restart_when_dead(node, strike.duration_us)
+
+
+def _shut_down(strike: Strike) -> None:
+    strike.node.shut_down()
+    strike.cluster.restart_when_dead(strike.node, strike.duration_us)
+
+
+def _pause(strike: Strike) -> None:
+    strike.node.pause(strike.duration_us)
+
+
+def _isolate(strike: Strike) -> None:
+    one = strike.order[0]
+    strike.block([pair for other in strike.order[1:] for pair in ((one, other), (other, one))])
+
+
+def _mute(strike: Strike) -> None:
+    strike.block([(strike.order[0], other) for other in strike.order[1:]])
+
+
+def _deafen(strike: Strike) -> None:
+    strike.block([(other, strike.order[0]) for other in strike.order[1:]])
+
+
+def _split(strike: Strike) -> None:
+    half = strike.chance.randrange(1, len(strike.order)) if len(strike.order) > 1 else 0
+    here, there = strike.order[:half], strike.order[half:]
+    strike.block([pair for one in here for other in there for pair in ((one, other), (other, one))])
+
+
+def _bridge(strike: Strike) -> None:
+    """Two halves that only one node reaches both of."""
+    rest = strike.order[1:]
+    here, there = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+    strike.block([pair for one in here for other in there for pair in ((one, other), (other, one))])
+
+
+def _cut_at_random(strike: Strike) -> None:
+    strike.block([pair for pair in permutations(strike.order, 2) if strike.chance.random() < 0.4])
+
+
+def _clog(strike: Strike) -> None:
+    until_us = strike.cluster.scheduler.now_us + strike.duration_us
+    for pair in permutations(strike.order, 2):
+        if strike.chance.random() < 0.5:
+            strike.cluster.network.links.clog(pair, until_us)
+
+
+def _reset(strike: Strike) -> None:
+    for other in strike.order[1:]:
+        if strike.chance.random() < 0.7:
+            strike.cluster.network.reset_between(strike.order[0], other)
+
+
+def _stall_disk(strike: Strike) -> None:
+    strike.node.disk_stalled_until_us = strike.cluster.scheduler.now_us + strike.duration_us
+
+
+def _fail_fsync(strike: Strike) -> None:
+    node = strike.node
+    if node.is_up:
+        node.next_flush_fails = True
+        strike.cluster.restart_when_dead(node, strike.duration_us)
+
+
+def _flip_bit(strike: Strike) -> None:
+    node = strike.node
+    if strike.cluster.may_damage(node):
+        node.lose_power(strike.chance)
+        if node.disk.flip_bit(strike.chance):
+            strike.cluster.damaged(node)
+        strike.restart_later(node)
+
+
+def _corrupt_snapshot(strike: Strike) -> None:
+    node = strike.node
+    if strike.cluster.may_damage(node):
+        node.lose_power(strike.chance)
+        if node.disk.corrupt_snapshot(strike.chance):
+            strike.cluster.damaged(node)
+        strike.restart_later(node)
+
+
+def _lose_quorum_state(strike: Strike) -> None:
+    node = strike.node
+    node.lose_power(strike.chance)
+    if _may_lose_quorum_state(node):
+        node.disk.election = None
+    strike.restart_later(node)
+
+
+def _may_lose_quorum_state(node: SimNode) -> bool:
+    """Once, until its log has caught up with the epochs that it skipped then: a node that loses it again
+    before can't know which it has been in."""
+    state, log_epoch = node.disk.election, node.disk.last_epoch
+    if state is None or not node.disk.batches:
+        return False
+    return state.leader_epoch < log_epoch + EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
+
+
+def _garble(strike: Strike) -> None:
+    strike.cluster.garble(strike.node, strike.duration_us, strike.chance)
+
+
+def _jump_clock(strike: Strike) -> None:
+    strike.node.clock.wall_offset_ms += strike.chance.randrange(-3_600_000, 3_600_000)
+
+
+FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
+    "kill": _kill,
+    "power-cut": _lose_power,
+    "power-cut-everywhere": _lose_power_everywhere,
+    "die-between-effects": _die_between_effects,
+    "shut-down": _shut_down,
+    "pause": _pause,
+    "isolate": _isolate,
+    "mute": _mute,
+    "deafen": _deafen,
+    "split": _split,
+    "bridge": _bridge,
+    "cut-at-random": _cut_at_random,
+    "clog": _clog,
+    "reset": _reset,
+    "stall-disk": _stall_disk,
+    "fsync-error": _fail_fsync,
+    "flip-bit": _flip_bit,
+    "corrupt-snapshot": _corrupt_snapshot,
+    "lose-quorum-state": _lose_quorum_state,
+    "garble": _garble,
+    "jump-clock": _jump_clock,
+}

@@ -1,0 +1,41 @@
+"""Everything that one run is made of, but its faults: two runs with equal options are the same run."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kraft_wire.sim.links import LinkConditions
+from kraft_wire.sim.network import Faults
+from kraft_wire.sim.node import DiskSpeed
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """``faults`` are those of the schedule by number, None for all of it: see ``swarm``. ``retention_bytes``
+    is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart."""
+
+    seed: int
+    seconds: int = 120
+    voters: int = 3
+    observers: int = 0
+    kraft_version: int = 1
+    proposals_per_second: int = 10
+    value_bytes: int = 20
+    snapshot_interval_ms: int = 10_000
+    retention_bytes: int = 100_000
+    fetch_max_bytes: int = 1024 * 1024
+    fetch_snapshot_max_bytes: int = 1024 * 1024
+    drift_ppm: int = 0
+    fault_kinds: tuple[str, ...] = ()
+    mean_fault_interval_ms: int = 2_000
+    link: LinkConditions = LinkConditions()
+    messages: Faults = Faults()
+    disk: DiskSpeed = DiskSpeed()
+    only: tuple[int, ...] | None = None
+
+    @property
+    def ids(self) -> range:
+        return range(1, self.voters + self.observers + 1)
+
+    @property
+    def voter_ids(self) -> range:
+        return range(1, self.voters + 1)

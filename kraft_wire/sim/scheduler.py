@@ -1,0 +1,47 @@
+"""What happens when: one heap of acts by simulated microseconds, those of one moment in the order given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+MS = 1_000
+"""Microseconds in a millisecond."""
+
+
+class Scheduler:
+    """Simulated time. Nothing else moves it."""
+
+    __slots__ = ("_heap", "_sequence", "events", "now_us")
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.events = 0
+        self._sequence = 0
+        self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+
+    def at(self, time_us: int, act: Callable[..., None], *arguments: Any) -> None:
+        """Have something happen at a time; what is past happens now."""
+        self._sequence += 1
+        heappush(self._heap, (max(time_us, self.now_us), self._sequence, act, arguments))
+
+    def after(self, delay_us: int, act: Callable[..., None], *arguments: Any) -> None:
+        self.at(self.now_us + delay_us, act, *arguments)
+
+    def run_until(self, end_us: int) -> None:
+        """Let everything happen that is due by ``end_us``."""
+        heap = self._heap
+        while heap and heap[0][0] <= end_us:
+            self.now_us, _, act, arguments = heappop(heap)
+            self.events += 1
+            act(*arguments)
+        self.now_us = end_us
+
+    def run_until_true(self, condition: Callable[[], bool], end_us: int, every_us: int) -> bool:
+        """Run on until something holds, looked at every now and then. False if it doesn't by ``end_us``."""
+        while not condition():
+            if self.now_us >= end_us:
+                return False
+            self.run_until(min(end_us, self.now_us + every_us))
+        return True

@@ -1,0 +1,99 @@
+"""What a seed stands for: which faults there are and how strong, chosen at random, and when they happen.
+
+Swarm testing: a run with few kinds of faults goes deeper than one with all of them. The schedule is drawn
+before the run and names what it hits, so that leaving faults out moves none of the others.
+"""
+
+from __future__ import annotations
+
+import random
+
+from kraft_wire.sim.faults import FAULTS, Fault
+from kraft_wire.sim.links import LinkConditions
+from kraft_wire.sim.network import Faults
+from kraft_wire.sim.node import DiskSpeed
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.randomness import stream
+
+SAFETY_SHARE = 0.7
+"""How much of a run has faults; the rest of it is for getting well again."""
+
+
+def options_of(seed: int, seconds: int = 120) -> Options:
+    """The run that a seed stands for."""
+    chance = stream(seed, "swarm")
+    voters = chance.choice((1, 2, 3, 3, 3, 3, 4, 5, 5, 5))
+    kinds = [kind for kind in FAULTS if chance.random() < 0.4]
+    return Options(
+        seed=seed,
+        seconds=seconds,
+        voters=voters,
+        observers=chance.choice((0, 0, 0, 1, 1, 2)),
+        kraft_version=chance.choice((0, 1, 1)),
+        proposals_per_second=chance.choice((2, 5, 10, 20, 40)),
+        value_bytes=chance.choice((10, 50, 200, 1000)),
+        snapshot_interval_ms=chance.choice((2_000, 10_000, 30_000)),
+        retention_bytes=chance.choice((2_000, 20_000, 200_000, 100_000_000)),
+        fetch_max_bytes=chance.choice((2_000, 20_000, 1024 * 1024)),
+        fetch_snapshot_max_bytes=chance.choice((50, 200, 1024 * 1024)),
+        drift_ppm=chance.choice((0, 200, 5_000, 50_000)),
+        fault_kinds=tuple(kinds),
+        mean_fault_interval_ms=chance.choice((300, 1_000, 3_000, 10_000)),
+        link=_link(chance),
+        messages=_messages(chance),
+        disk=_disk(chance),
+    )
+
+
+def _link(chance: random.Random) -> LinkConditions:
+    return LinkConditions(
+        min_delay_us=chance.choice((100, 500, 5_000)),
+        max_delay_us=chance.choice((500, 5_000, 50_000, 200_000)),
+        loss=chance.choice((0.0, 0.0, 0.001, 0.01, 0.05, 0.3)),
+    )
+
+
+def _messages(chance: random.Random) -> Faults:
+    return Faults(
+        reset=chance.choice((0.0, 0.0, 0.001, 0.01)),
+        duplicate=chance.choice((0.0, 0.0, 0.01, 0.1, 0.5)),
+        on_the_wire=chance.random() < 0.25,
+    )
+
+
+def _disk(chance: random.Random) -> DiskSpeed:
+    return DiskSpeed(min_us=100, max_us=chance.choice((200, 4_000, 30_000, 300_000)))
+
+
+def schedule_of(options: Options) -> list[Fault]:
+    """The faults of a run, in the order in which they happen, each with its number."""
+    if not options.fault_kinds:
+        return []
+    chance = stream(options.seed, "schedule")
+    end_ms = int(options.seconds * 1000 * SAFETY_SHARE)
+    schedule: list[Fault] = []
+    at_ms = 0
+    while True:
+        at_ms += 1 + int(chance.random() * 2 * options.mean_fault_interval_ms)
+        fault = _draw(options, chance, len(schedule), at_ms)
+        if at_ms >= end_ms:
+            break
+        schedule.append(fault)
+    if options.only is None:
+        return schedule
+    wanted = set(options.only)
+    return [fault for fault in schedule if fault.number in wanted]
+
+
+def _draw(options: Options, chance: random.Random, number: int, at_ms: int) -> Fault:
+    ids = list(options.ids)
+    chance.shuffle(ids)
+    return Fault(
+        number=number,
+        at_ms=at_ms,
+        kind=chance.choice(options.fault_kinds),
+        nodes=tuple(ids),
+        hits_leader=chance.random() < 0.4,
+        duration_ms=chance.choice((10, 100, 500, 1_000, 2_500, 5_000, 15_000)),
+        seed=chance.getrandbits(32),
+    )

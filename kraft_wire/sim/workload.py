@@ -1,0 +1,50 @@
+"""Clients: they propose at random moments to whoever takes it, and ask nodes for snapshots."""
+
+from __future__ import annotations
+
+from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.randomness import stream
+from kraft_wire.sim.scheduler import MS
+
+SECOND_US = 1_000_000
+
+
+class Workload:
+    """Keeps going until the end of the run."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        options = cluster.options
+        self.proposed = 0
+        self._cluster = cluster
+        self._chance = stream(options.seed, "workload")
+        self._interval_us = 2 * SECOND_US // options.proposals_per_second
+        self._value_bytes = options.value_bytes
+        self._snapshot_interval_us = options.snapshot_interval_ms * MS
+
+    def start(self) -> None:
+        self._cluster.scheduler.after(self._interval_us, self._propose)
+        for node in self._cluster.nodes.values():
+            self._cluster.scheduler.after(self._snapshot_interval_us, self._snapshot, node)
+
+    def _propose(self) -> None:
+        chance = self._chance
+        self._cluster.scheduler.after(1 + int(chance.random() * self._interval_us), self._propose)
+        records = 1 + int(chance.random() * 4)
+        size_bytes = int(chance.random() * self._value_bytes)
+        for node in self._cluster.nodes.values():
+            if node.is_up and node.leading is not None:
+                self.propose_to(node, records, size_bytes)
+
+    def propose_to(self, node: SimNode, records: int, size_bytes: int) -> bool:
+        """Records that nobody has proposed before."""
+        values = tuple(
+            b"%d/%d/%d" % (node.id, self.proposed, number) + bytes(size_bytes) for number in range(records)
+        )
+        self.proposed += 1
+        return node.propose(values)
+
+    def _snapshot(self, node: SimNode) -> None:
+        delay_us = 1 + int(self._chance.random() * 2 * self._snapshot_interval_us)
+        self._cluster.scheduler.after(delay_us, self._snapshot, node)
+        node.take_snapshot()
