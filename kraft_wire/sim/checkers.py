@@ -166,14 +166,21 @@ class LeadershipIsDurable(Checker):
 
 
 class VoteGoesToTheUpToDate(Checker):
-    """Nobody votes for a log that ends before its own, and nobody at all who lost part of it."""
+    """Nobody votes for a log that ends before its own, and nobody at all who lost part of it. A vote that was
+    given already may be repeated, whatever the log has become since."""
+
+    def __init__(self, nodes: Mapping[int, Checked]) -> None:
+        super().__init__(nodes)
+        self._given: set[tuple[int, int]] = set()
 
     def answering(self, node: Checked, token: int, response: Message) -> None:
         if not isinstance(response, VoteResponse):
             return
         asked = vote_granted(node, token, response)
-        if asked is None:
+        if asked is None or (node.id, asked.replica_epoch) in self._given:
             return
+        if not asked.pre_vote:
+            self._given.add((node.id, asked.replica_epoch))
         own = node.disk.last_epoch, node.disk.end_offset
         if (asked.last_offset_epoch, asked.last_offset) < own:
             seen = f"votes for a log that ends with {asked.last_offset_epoch, asked.last_offset}, has {own}"

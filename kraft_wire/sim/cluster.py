@@ -125,6 +125,8 @@ class Cluster:
     def may_damage(self, node: SimNode) -> bool:
         """Whether this node's disk may rot: a quorum recovers from a minority's damage, not from more."""
         self._damaged = {id for id in self._damaged if self._is_damaged(self.nodes[id])}
+        if node.disk.election is None:
+            return False  # its epoch hangs on its log: see faults
         if node.id not in self.options.voter_ids or node.id in self._damaged:
             return node.id not in self.options.voter_ids
         return len(self._damaged) + 1 <= (self.options.voters - 1) // 2

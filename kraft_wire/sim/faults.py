@@ -175,7 +175,7 @@ def _may_lose_quorum_state(node: SimNode) -> bool:
     """Once, until its log has caught up with the epochs that it skipped then: a node that loses it again
     before can't know which it has been in."""
     state, log_epoch = node.disk.election, node.disk.last_epoch
-    if state is None or not node.disk.batches:
+    if state is None or not node.disk.batches or node.disk.is_suspect:
         return False
     return state.leader_epoch < log_epoch + EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
 
