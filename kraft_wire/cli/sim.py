@@ -1,12 +1,33 @@
-"""``kraft-wire sim``: run a seed in the simulator."""
+"""``kraft-wire sim``: run seeds in the simulator."""
 
 from __future__ import annotations
 
-from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
+import shlex
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK, CommandError
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.options import Options
+    from kraft_wire.sim.simulation import Result
 
 
-def sim(*, seed: int, seeds: int = 1, seconds: int = 120, trace: bool = False) -> int:
-    """Run what a seed stands for in the deterministic simulator, and say whether everything held.
+def sim(
+    *,
+    seed: int = 1,
+    seeds: int = 1,
+    seconds: int = 120,
+    options: str | None = None,
+    minimise: bool = False,
+    trace: bool = False,
+) -> int:
+    """Run a quorum in the deterministic simulator, under whatever faults a seed stands for.
+
+    Prints each run's events, simulated seconds and the hash of its trace. A seed that fails prints its
+    options, which replay it bit for bit, and the commit.
 
     Parameters
     ----------
@@ -16,21 +37,80 @@ def sim(*, seed: int, seeds: int = 1, seconds: int = 120, trace: bool = False) -
         How many of them, one after the other.
     seconds
         How much time to simulate.
+    options
+        Run this instead: the options that a failed run printed.
+    minimise
+        Shrink a run that fails: fewer faults, less time.
     trace
         Print every event.
     """
-    from kraft_wire.sim.simulation import simulate
+    if seconds < 1 or seeds < 1:
+        raise CommandError("--seconds and --seeds are at least 1")
     from kraft_wire.sim.swarm import options_of
 
-    code = EXIT_OK
-    for number in range(seed, seed + seeds):
-        result = simulate(options_of(number, seconds), print if trace else None)
-        print(
-            f"seed {number}: {result.events} events, {result.simulated_seconds:.1f} simulated seconds,"
-            f" {result.acknowledged} acknowledged, hash {result.hash}"
-        )
-        if result.violation is not None:
-            code = EXIT_FAILED
-            print(result.options)
-            print(result.details)
-    return code
+    runs = (
+        [_parse(options)]
+        if options is not None
+        else [options_of(n, seconds) for n in range(seed, seed + seeds)]
+    )
+    failed = [run for run in runs if not _run(run, minimise=minimise, trace=trace)]
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _parse(text: str) -> Options:
+    import msgspec
+
+    from kraft_wire.sim.options import Options
+
+    try:
+        return msgspec.json.decode(text, type=Options)
+    except msgspec.MsgspecError as error:
+        raise CommandError(f"--options: {error}; give what a failed run printed") from None
+
+
+def _run(options: Options, *, minimise: bool, trace: bool) -> bool:
+    from kraft_wire.sim.minimise import Minimiser
+    from kraft_wire.sim.simulation import simulate
+
+    result = simulate(options, print if trace else None)
+    _tell(result)
+    if result.violation is not None and minimise:
+        print("minimising")
+        _tell(Minimiser(result, report=print).minimise())
+    return result.violation is None
+
+
+def _tell(result: Result) -> None:
+    print(
+        f"seed {result.options.seed}: {result.events} events, {result.simulated_seconds:.3f} simulated"
+        f" seconds, {result.acknowledged} acknowledged, trace {result.hash}"
+    )
+    if result.violation is None:
+        return
+    import msgspec
+
+    from kraft_wire.sim.swarm import schedule_of
+
+    print(result.details, end="")
+    print(f"commit {_commit()}")
+    for fault in schedule_of(result.options):
+        print(f"  {fault}")
+    replay = msgspec.json.encode(result.options).decode()
+    print(f"replay with: kraft-wire sim --trace --options {shlex.quote(replay)}")
+
+
+def _commit() -> str:
+    """The commit that this runs from, or else the version."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if described.returncode == 0:
+        return described.stdout.strip()
+    try:
+        return f"unknown, version {version('kraft-wire')}"
+    except PackageNotFoundError:
+        return "unknown, not installed"

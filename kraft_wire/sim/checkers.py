@@ -39,6 +39,8 @@ class Checked(Protocol):
     @property
     def raft(self) -> RaftCore: ...
     @property
+    def high_watermark(self) -> int: ...
+    @property
     def leading(self) -> tuple[int, int] | None: ...
     def request_of(self, token: int) -> Message | None: ...
 
@@ -404,6 +406,14 @@ class LeaderNeverLoadsSnapshot(Checker):
             self.fail(node, "installs another's 0-0 checkpoint")
 
 
+class SnapshotGoesForward(Checker):
+    """A snapshot takes the place of a log that has less."""
+
+    def installed(self, node: Checked, snapshot: SnapshotFile) -> None:
+        if snapshot.id.end_offset < node.high_watermark:
+            self.fail(node, f"goes back from {node.high_watermark} to snapshot {snapshot.id}")
+
+
 class VotersAreThoseOfTheLog(Checker):
     """The voter set is the latest VotersRecord in the log or the snapshot below it, committed or not."""
 
@@ -447,6 +457,7 @@ ALL: Final[Sequence[type[Checker]]] = (
     NoTruncationBelowHighWatermark,
     SnapshotAtLogStart,
     LeaderNeverLoadsSnapshot,
+    SnapshotGoesForward,
     VotersAreThoseOfTheLog,
 )
 

@@ -176,6 +176,7 @@ class Cluster:
             node.next_flush_fails = False
             node.effects_to_live = None
             node.speed = type(node.speed)()
+            node.resume()
 
 
 def _directory_of(node_id: int) -> Uuid:

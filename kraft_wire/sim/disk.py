@@ -1,7 +1,7 @@
 """A disk: what was written, how much of it is flushed, and what is left after a crash.
 
-quorum-state, truncations, installed snapshots and deletions are atomic and durable when they return, as the
-owner of a real node makes them. Appended batches are not: a power cut takes any of them that no finished flush
+quorum-state, truncations, installed snapshots and deletions are atomic and durable when they return, as a
+real node's owner makes them. Appended batches are not: a power cut takes any of them that no finished flush
 covers, and may tear one in two.
 """
 
@@ -209,7 +209,7 @@ class Disk:
 
     @property
     def recovered_epoch(self) -> int:
-        """The epoch in which a node that starts now finds itself at least; without quorum-state, above any."""
+        """The epoch in which a node that starts now finds itself; without quorum-state, above any."""
         if self.election is None:
             return self.last_epoch + EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
         return max(self.election.leader_epoch, self.last_epoch)

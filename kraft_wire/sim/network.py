@@ -17,7 +17,14 @@ import msgspec
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
-from kraft_wire.raft.events import Event, Failure, RequestAbandoned, RequestFailed, ResponseReceived, RpcRequest
+from kraft_wire.raft.events import (
+    Event,
+    Failure,
+    RequestAbandoned,
+    RequestFailed,
+    ResponseReceived,
+    RpcRequest,
+)
 from kraft_wire.raft.voters import Peer
 from kraft_wire.sim.links import Links
 from kraft_wire.sim.scheduler import Scheduler
@@ -36,7 +43,7 @@ def node_of(peer: Peer) -> int:
     return int(peer.host.removeprefix("node-"))
 
 
-class Faults(msgspec.Struct, frozen=True, kw_only=True):
+class Faults(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What befalls messages: the probability of each."""
 
     reset: float = 0.0
@@ -236,9 +243,7 @@ class Network:
         """Tell the client that nobody serves this connection."""
         connection.is_served = False
         pair = connection.server.id, connection.client.id
-        connection.to_client_us = self.links.carry(
-            pair, connection.to_client_us + 1, self._lose, connection
-        )
+        connection.to_client_us = self.links.carry(pair, connection.to_client_us + 1, self._lose, connection)
 
     def _lose(self, connection: Connection) -> None:
         if not self._is_awaited(connection):

@@ -49,7 +49,7 @@ NO_STATE = b""
 MAX_UNACKNOWLEDGED = 100
 
 
-class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True):
+class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long a flush takes."""
 
     min_us: int = 100
@@ -70,9 +70,7 @@ class SimNode:
     """``life`` counts process starts and ends; what a former life had under way does nothing.
     ``leading`` is the epoch that it leads and that epoch's first offset, as its effects said in order."""
 
-    def __init__(
-        self, world: World, config: RaftConfig, disk: Disk, clock: Clock, speed: DiskSpeed
-    ) -> None:
+    def __init__(self, world: World, config: RaftConfig, disk: Disk, clock: Clock, speed: DiskSpeed) -> None:
         self.id = config.node_id
         self.config = config
         self.disk = disk
@@ -185,8 +183,11 @@ class SimNode:
             self._world.scheduler.at(until_us, self._resume, self.life)
 
     def _resume(self, life: int) -> None:
-        if life != self.life:
-            return
+        if life == self.life:
+            self.resume()
+
+    def resume(self) -> None:
+        """SIGCONT: what has come meanwhile is taken in."""
         self._paused_until_us = None
         while self._backlog and self.is_up and self._paused_until_us is None:
             self._step(self._backlog.popleft())

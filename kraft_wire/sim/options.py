@@ -9,9 +9,9 @@ from kraft_wire.sim.network import Faults
 from kraft_wire.sim.node import DiskSpeed
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """``faults`` are those of the schedule by number, None for all of it: see ``swarm``. ``retention_bytes``
-    is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart."""
+class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``only`` are the faults of the schedule by number, None for all of them: see ``swarm``.
+    ``retention_bytes`` is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart."""
 
     seed: int
     seconds: int = 120

@@ -21,6 +21,9 @@ from kraft_wire.sim.workload import SECOND_US, Workload
 
 CONVERGE_WITHIN_US = 20 * SECOND_US
 LOOK_EVERY_US = 50 * MS
+RESIGN_WITHIN_US = 5 * SECOND_US
+"""One and a half fetch timeouts, clocks that run slow, and a margin."""
+
 QUIET_US = 8 * SECOND_US
 
 
@@ -101,7 +104,16 @@ class Simulation:
         for node in core:
             node.start()
         self._trace.add(f"{cluster.scheduler.now_us} healed {[node.id for node in core]}")
+        shut_out_us = cluster.scheduler.now_us
         self._converge(core, "Liveness")
+        cluster.scheduler.run_until(max(cluster.scheduler.now_us, shut_out_us + RESIGN_WITHIN_US))
+        self._check_quorum(core)
+
+    def _check_quorum(self, core: list[SimNode]) -> None:
+        """Whoever leads without hearing of a majority has noticed by now (KAFKA-15489)."""
+        for node in self.cluster.nodes.values():
+            if node not in core and node.leading is not None:
+                raise Violation("CheckQuorum", f"node {node.id} still leads epoch {node.leading[0]} alone")
 
     def _choose_core(self) -> list[SimNode]:
         voters = list(self.cluster.voters)

@@ -61,9 +61,7 @@ def read_snapshot(snapshot_id: SnapshotId, data: bytes) -> SnapshotFile:
     """Take the bytes of a snapshot apart. Raises LogError for what is none."""
     batches = verify_snapshot(data)
     messages = [m for batch in batches if batch.header.is_control for m in decode_control_batch(batch)]
-    values = [
-        value for batch in batches if not batch.header.is_control for value in record_values(batch)
-    ]
+    values = [value for batch in batches if not batch.header.is_control for value in record_values(batch)]
     header = next(message for message in messages if isinstance(message, SnapshotHeaderRecord))
     control = [message for message in messages if isinstance(message, KRaftVersionRecord | VotersRecord)]
     info = SnapshotInfo(snapshot_id, len(data), header.last_contained_log_timestamp)
