@@ -13,7 +13,7 @@ from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
 from kraft_wire.sim.checkers import Checkers
 from kraft_wire.sim.clock import Clock
-from kraft_wire.sim.disk import Disk
+from kraft_wire.sim.disk import Disk, flipped
 from kraft_wire.sim.links import Links, Pair
 from kraft_wire.sim.network import LISTENER, PORT, Network, host_of
 from kraft_wire.sim.node import SimNode, World
@@ -153,9 +153,7 @@ class Cluster:
         for topic in response.responses:
             for partition in topic.partitions:
                 if partition.records and self._chance_of_garbling.random() < 0.5:
-                    data = bytearray(partition.records)
-                    data[self._chance_of_garbling.randrange(len(data))] ^= 1
-                    partition.records = bytes(data)
+                    partition.records = flipped(partition.records, self._chance_of_garbling)
         return response
 
     # Getting well.

@@ -27,8 +27,10 @@ from kraft_wire.sim.snapshot_file import SnapshotFile
 
 _ATTRIBUTES_LOW_BYTE = 22
 _CONTROL = 0x20
+_LENGTH = slice(8, 12)
+_LENGTH_END = 12
 _FIRST_CHECKED_BYTE = 16
-"""The format version; from behind the checksum on, everything is covered by it."""
+"""The format version; from behind the checksum on, everything is covered by it. The epoch in front isn't."""
 
 
 class FlushMark(msgspec.Struct, frozen=True, gc=False):
@@ -186,10 +188,7 @@ class Disk:
             return False
         index = chance.randrange(len(self.batches))
         batch = self.batches[index]
-        data = bytearray(batch.data)
-        position = chance.randrange(_FIRST_CHECKED_BYTE, len(data))
-        data[position] ^= 1 << chance.randrange(8)
-        self.batches[index] = msgspec.structs.replace(batch, data=bytes(data))
+        self.batches[index] = msgspec.structs.replace(batch, data=flipped(batch.data, chance))
         self.is_suspect = True
         return True
 
@@ -198,9 +197,8 @@ class Disk:
         snapshot = self.latest_snapshot
         if snapshot is None or not snapshot.data:
             return False
-        data = bytearray(snapshot.data)
-        data[chance.randrange(_FIRST_CHECKED_BYTE, len(data))] ^= 1 << chance.randrange(8)
-        rotten = SnapshotFile(snapshot.info, bytes(data), snapshot.control, snapshot.values)
+        data = flipped(snapshot.data, chance)
+        rotten = SnapshotFile(snapshot.info, data, snapshot.control, snapshot.values)
         self.snapshots[snapshot.id] = rotten
         self.is_suspect = True
         return True
@@ -228,6 +226,7 @@ class Disk:
         if self.is_suspect:
             self._verify()
             self.is_suspect = False
+        self._follow_snapshot()
         self._set_flushed(self.end_offset)
         return DurableState(
             election=self.election,
@@ -244,12 +243,18 @@ class Disk:
         for snapshot_id in [id for id, snapshot in self.snapshots.items() if not snapshot.is_whole]:
             del self.snapshots[snapshot_id]
         self._verify_log()
-        latest = self.latest_snapshot
-        covered = 0 if latest is None else latest.id.end_offset
-        if self.start_offset > covered:
+        if self.start_offset > self._covered:
             self._format_anew()
-        elif self.end_offset < covered:
-            self._begin_at(covered)
+
+    def _follow_snapshot(self) -> None:
+        """A log that ends before its newest snapshot begins anew at that one's end."""
+        if self.end_offset < self._covered:
+            self._begin_at(self._covered)
+
+    @property
+    def _covered(self) -> int:
+        latest = self.latest_snapshot
+        return 0 if latest is None else latest.id.end_offset
 
     def _verify_log(self) -> None:
         """Cut the log at its first bad batch: a torn tail, or damage."""
@@ -277,8 +282,7 @@ class Disk:
         return epochs
 
     def _control_records(self) -> list[tuple[int, Message]]:
-        latest = self.latest_snapshot
-        covered = 0 if latest is None else latest.id.end_offset
+        latest, covered = self.latest_snapshot, self._covered
         records = [] if latest is None else [(covered - 1, message) for message in latest.control]
         for batch in self.batches:
             if batch.base_offset >= covered and batch.data[_ATTRIBUTES_LOW_BYTE] & _CONTROL:
@@ -296,3 +300,11 @@ class Disk:
             type(message): message for offset, message in self._control_records() if offset < end_offset
         }
         return [latest[kind] for kind in (KRaftVersionRecord, VotersRecord) if kind in latest]
+
+
+def flipped(data: bytes, chance: random.Random) -> bytes:
+    """The bytes with a bit flipped in their first batch, where its checksum can tell."""
+    size_bytes = _LENGTH_END + int.from_bytes(data[_LENGTH], "big")
+    rotten = bytearray(data)
+    rotten[chance.randrange(_FIRST_CHECKED_BYTE, min(size_bytes, len(data)))] ^= 1 << chance.randrange(8)
+    return bytes(rotten)

@@ -125,18 +125,23 @@ class SimNode:
         self.is_shutting_down = False
         self.high_watermark = 0
         self._forget()
-        durable = self.disk.recover()
-        latest = self.disk.latest_snapshot
-        self._applied_end = 0 if latest is None else latest.id.end_offset
-        self._digest = latest.values[0] if latest is not None and latest.values else NO_STATE
         purpose = f"core of node {self.id}, life {self.life}"
         try:
+            durable = self.disk.recover()
+            self._load(self.disk.latest_snapshot)
             self._core = RaftCore(self.config, durable, CoreRandomness(stream(self._world.seed, purpose)))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has found
             self._broken(error)
         for check in self._world.checkers.started:
             check(self)
         self._step(Start())
+
+    def _load(self, latest: SnapshotFile | None) -> None:
+        """Start the state machine from the newest snapshot."""
+        self._applied_end, self._digest = 0, NO_STATE
+        if latest is not None and latest.data:
+            self._applied_end = latest.id.end_offset
+            self._digest = read_snapshot(latest.id, latest.data).values[0]
 
     def _forget(self) -> None:
         self.leading = None
@@ -206,12 +211,12 @@ class SimNode:
         """Something happens to this node."""
         if not self.is_up:
             return
-        if self._paused_until_us is not None:
-            self._backlog.append(event)
-            return
         if type(event) is RpcRequest and isinstance(event.request, VoteRequest):
             token: Any = event.token
             self._votes_asked[token] = event.request
+        if self._paused_until_us is not None:
+            self._backlog.append(event)
+            return
         self._step(event)
 
     def _later(self, life: int, event: Event) -> None:

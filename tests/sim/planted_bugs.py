@@ -1,0 +1,487 @@
+"""Bugs to plant, for the simulator to find: each a function that breaks one rule of the core or of the disk
+while a run lasts. Nothing of this is in the product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.epochs import EpochCache, EpochEnd
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
+from kraft_wire.raft import append, core, elections, fetch, follow, install, leadership, majority, quorum, votes
+from kraft_wire.raft import log_state, membership, peers, retention, roles
+from kraft_wire.raft import effects as fx
+from kraft_wire.raft.config import SnapshotInfo
+from kraft_wire.raft.events import Flushed, SnapshotVerified
+from kraft_wire.raft.leadership import Leadership, ReplicaProgress
+from kraft_wire.raft.log_state import Diverged, LogState
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Follower, Leader, Role, RoleState, Unattached
+from kraft_wire.raft.voters import ReplicaKey
+from kraft_wire.sim import disk, node
+from kraft_wire.sim.disk import Disk, FlushMark
+from kraft_wire.sim.node import SimNode
+
+
+class Patch:
+    """Replaces attributes and table entries, and puts them back."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def attribute(self, owner: Any, name: str, value: object) -> None:
+        old = owner.__dict__[name]
+        self._undo.append(lambda: setattr(owner, name, old))
+        setattr(owner, name, value)
+
+    def entry(self, table: MutableMapping[Any, Any], key: object, value: object) -> None:
+        old = table[key]
+        self._undo.append(lambda: table.__setitem__(key, old))
+        table[key] = value
+
+    def undo(self) -> None:
+        for undo in reversed(self._undo):
+            undo()
+
+
+Bug = Callable[[Patch], None]
+BUGS: dict[str, Bug] = {}
+
+
+def bug(plant: Bug) -> Bug:
+    BUGS[plant.__name__] = plant
+    return plant
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """The core, or the disk, with one bug."""
+    patch = Patch()
+    try:
+        BUGS[name](patch)
+        yield
+    finally:
+        patch.undo()
+
+
+# Flushing.
+
+
+@bug
+def nothing_waits_for_a_flush(patch: Patch) -> None:
+    real = LogState.appended
+
+    def appended(log: LogState, epoch: int, next_offset: int, size_bytes: int) -> None:
+        real(log, epoch, next_offset, size_bytes)
+        log.flushed_offset = log.end_offset
+
+    patch.attribute(LogState, "appended", appended)
+
+
+@bug
+def leader_counts_what_it_has_not_flushed(patch: Patch) -> None:
+    """As Java's does."""
+    real = append._append
+
+    def _append(quorum: Quorum, data: bytes, record_count: int) -> None:
+        real(quorum, data, record_count)
+        if quorum.leadership is not None and quorum.leadership.flushed(quorum.log.end_offset):
+            quorum.announce_high_watermark()
+
+    patch.attribute(append, "_append", _append)
+
+
+@bug
+def a_flush_covers_what_was_appended_meanwhile(patch: Patch) -> None:
+    def flushed(quorum: Quorum, event: Flushed) -> None:
+        append.flushed(quorum, Flushed(quorum.log.end_offset, event.generation))
+
+    patch.entry(core._HANDLERS, Flushed, flushed)  # type: ignore[arg-type]
+
+
+@bug
+def a_failed_fsync_is_ignored(patch: Patch) -> None:
+    real = SimNode._end_flush
+
+    def _end_flush(self: SimNode, life: int, mark: FlushMark, generation: int) -> None:
+        if life == self.life and self.next_flush_fails:
+            self.next_flush_fails = False
+            self._is_flushing = False
+            self.take(Flushed(mark.end_offset, generation))
+        else:
+            real(self, life, mark, generation)
+
+    patch.attribute(SimNode, "_end_flush", _end_flush)
+
+
+# What quorum-state says.
+
+
+def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[Quorum, RoleState], None]:
+    real = Quorum._persist
+
+    def _persist(self: Quorum, state: RoleState) -> None:
+        if not forgets(state):
+            real(self, state)
+
+    return _persist
+
+
+@bug
+def a_vote_is_not_persisted(patch: Patch) -> None:
+    forgets = _persist_unless(lambda state: state.ROLE is Role.UNATTACHED and state.voted is not None)
+    patch.attribute(Quorum, "_persist", forgets)
+
+
+@bug
+def a_candidates_own_vote_is_not_persisted(patch: Patch) -> None:
+    patch.attribute(Quorum, "_persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
+
+
+@bug
+def an_epoch_is_not_persisted(patch: Patch) -> None:
+    patch.attribute(Quorum, "_persist", _persist_unless(lambda state: state.ROLE is Role.FOLLOWER))
+
+
+@bug
+def leadership_is_not_persisted(patch: Patch) -> None:
+    patch.attribute(Quorum, "_persist", _persist_unless(lambda state: state.ROLE is Role.LEADER))
+
+
+@bug
+def a_missing_quorum_state_is_read_as_an_empty_one(patch: Patch) -> None:
+    """As Java does."""
+    patch.attribute(elections, "EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE", 0)
+
+
+@bug
+def a_restarted_leader_leads_on(patch: Patch) -> None:
+    """KAFKA-10527."""
+    real = elections.recovered_role
+
+    def recovered_role(config: Any, election: Any, log: LogState) -> RoleState:
+        if election is None or election.leader_id != config.node_id or not config.static_voters.voters:
+            return real(config, election, log)
+        led = Leadership(config.node_id, log.end_offset, config.static_voters, 0)
+        return Leader(election.leader_epoch, config.node_id, config.endpoints, led)
+
+    patch.attribute(elections, "recovered_role", recovered_role)
+
+
+# Elections.
+
+
+@bug
+def pre_votes_are_skipped(patch: Patch) -> None:
+    real = elections.stand
+
+    def stand(quorum: Quorum) -> None:
+        real(quorum)
+        if quorum.state.ROLE is Role.PROSPECTIVE:
+            elections.campaign(quorum)
+
+    patch.attribute(elections, "stand", stand)
+
+
+@bug
+def votes_go_to_any_log(patch: Patch) -> None:
+    real = roles._free_vote_goes_to
+
+    def goes_to(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
+        return real(state, candidate, True, is_pre_vote)
+
+    patch.attribute(roles, "_free_vote_goes_to", goes_to)
+
+
+@bug
+def logs_are_compared_by_their_length_alone(patch: Patch) -> None:
+    real = votes._grant
+
+    def _grant(quorum: Quorum, asked: VotePartition) -> bool:
+        if asked.last_offset >= quorum.log.end_offset:
+            asked = msgspec.structs.replace(asked, last_offset_epoch=max(asked.last_offset_epoch, 10**9))
+        return real(quorum, asked)
+
+    patch.attribute(votes, "_grant", _grant)
+
+
+@bug
+def a_second_vote_in_an_epoch(patch: Patch) -> None:
+    def goes_to(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
+        return is_up_to_date
+
+    patch.attribute(roles, "_free_vote_goes_to", goes_to)
+
+
+@bug
+def a_candidates_higher_epoch_is_not_taken_over(patch: Patch) -> None:
+    real = votes._vote_error
+
+    def _vote_error(quorum: Quorum, request: Any, asked: VotePartition) -> Any:
+        if not asked.pre_vote and asked.replica_epoch > quorum.epoch:
+            asked = msgspec.structs.replace(asked, replica_epoch=quorum.epoch)
+            asked.last_offset_epoch = max(0, min(asked.last_offset_epoch, quorum.epoch - 1))
+        return real(quorum, request, asked)
+
+    patch.attribute(votes, "_vote_error", _vote_error)
+
+
+@bug
+def a_minority_is_enough(patch: Patch) -> None:
+    patch.attribute(majority, "majority_of", lambda voter_count: (voter_count + 1) // 2)
+
+
+@bug
+def an_isolated_leader_leads_on(patch: Patch) -> None:
+    """KAFKA-15489."""
+    real = elections.role_deadline_ms
+
+    def role_deadline_ms(quorum: Quorum) -> int | None:
+        return None if quorum.leadership is not None else real(quorum)
+
+    patch.attribute(elections, "role_deadline_ms", role_deadline_ms)
+
+
+@bug
+def a_node_that_lost_records_votes(patch: Patch) -> None:
+    patch.attribute(Quorum, "is_whole", property(lambda self: True))
+
+
+@bug
+def an_epochs_second_leader_is_believed(patch: Patch) -> None:
+    def _free(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
+        if is_pre_vote:
+            return is_up_to_date
+        return state.voted is None and state.leader_id is None and is_up_to_date
+
+    def lead(quorum: Quorum, tally: Any) -> None:
+        real(quorum, tally)
+
+    real = elections.lead
+    patch.attribute(roles, "_free_vote_goes_to", _free)
+    patch.attribute(elections, "try_again_soon", lambda quorum: lead(quorum, quorum.state.tally))
+
+
+# Commitment.
+
+
+@bug
+def the_high_watermark_is_one_voter_ahead(patch: Patch) -> None:
+    def committed_end(end_offsets: Any) -> int | None:
+        known = sorted((end for end in end_offsets if end is not None), reverse=True)
+        needed = max(1, len(end_offsets) // 2)
+        return known[needed - 1] if len(known) >= needed else None
+
+    patch.attribute(leadership, "committed_end", committed_end)
+
+
+@bug
+def the_high_watermark_is_off_by_one(patch: Patch) -> None:
+    real = ReplicaProgress.fetched
+
+    def fetched(self: ReplicaProgress, fetch_offset: int, log_end_offset: int, now: Any) -> None:
+        real(self, fetch_offset, log_end_offset, now)
+        if self.end_offset is not None and self.end_offset < log_end_offset:
+            self.end_offset += 1
+
+    patch.attribute(ReplicaProgress, "fetched", fetched)
+
+
+@bug
+def records_of_earlier_epochs_are_committed_by_counting(patch: Patch) -> None:
+    """KAFKA-12619; figure 8 of the Raft paper."""
+
+    def _advance(self: Leadership) -> bool:
+        end = leadership.committed_end([progress.end_offset for progress in self.voters.values()])
+        if end is None or (self.high_watermark is not None and end <= self.high_watermark):
+            return False
+        self.high_watermark = end
+        return True
+
+    patch.attribute(Leadership, "_advance", _advance)
+
+
+@bug
+def the_high_watermark_may_go_back(patch: Patch) -> None:
+    def _advance(self: Leadership) -> bool:
+        end = leadership.committed_end([progress.end_offset for progress in self.voters.values()])
+        if end is None or end <= self.epoch_start_offset or end == self.high_watermark:
+            return False
+        self.high_watermark = end
+        return True
+
+    patch.attribute(Leadership, "_advance", _advance)
+
+
+@bug
+def followers_are_told_that_everything_is_committed(patch: Patch) -> None:
+    real = fetch._partition
+
+    def _partition(quorum: Quorum, call: Any, error: Any, high_watermark: int | None) -> Any:
+        end_offset = None if high_watermark is None else quorum.log.end_offset
+        return real(quorum, call, error, end_offset)
+
+    patch.attribute(fetch, "_partition", _partition)
+
+
+@bug
+def a_follower_takes_all_it_has_for_committed(patch: Patch) -> None:
+    real = Quorum.follow_high_watermark
+
+    def follow_high_watermark(self: Quorum, leaders: int) -> None:
+        real(self, self.log.end_offset if leaders >= 0 else leaders)
+
+    patch.attribute(Quorum, "follow_high_watermark", follow_high_watermark)
+
+
+@bug
+def observers_count_for_the_majority(patch: Patch) -> None:
+    """KAFKA-16530, the other way round."""
+    real = Leadership.fetched
+
+    def fetched(self: Leadership, key: ReplicaKey, fetch_offset: int, log_end_offset: int, now: Any) -> bool:
+        advanced = real(self, key, fetch_offset, log_end_offset, now)
+        if key.id not in self.voters:
+            slowest = min(self.others, key=lambda progress: progress.end_offset or 0, default=None)
+            if slowest is not None:
+                slowest.end_offset = max(slowest.end_offset or 0, fetch_offset)
+                return self._advance()
+        return advanced
+
+    patch.attribute(Leadership, "fetched", fetched)
+
+
+# The log.
+
+
+@bug
+def a_fetched_epoch_is_not_compared(patch: Patch) -> None:
+    real = LogState.compare
+
+    def compare(self: LogState, offset: int, epoch: int) -> Any:
+        verdict = real(self, offset, epoch)
+        return None if isinstance(verdict, Diverged) and offset <= self.end_offset else verdict
+
+    patch.attribute(LogState, "compare", compare)
+
+
+@bug
+def a_diverging_log_is_not_cut(patch: Patch) -> None:
+    patch.attribute(follow, "_truncate", lambda quorum, leaders: None)
+
+
+@bug
+def a_log_is_cut_too_far(patch: Patch) -> None:
+    """Down to its beginning, whatever of that is committed."""
+
+    def _truncate(quorum: Quorum, leaders: Any) -> None:
+        end_offset = quorum.log.start_offset
+        quorum.log.truncate_to(end_offset)
+        quorum.history.truncate_from_end(end_offset)
+        quorum.emit(fx.TruncateLog(end_offset))
+
+    patch.attribute(follow, "_truncate", _truncate)
+
+
+@bug
+def voters_outlive_their_record(patch: Patch) -> None:
+    from kraft_wire.raft.history import VoterSetHistory
+
+    patch.attribute(VoterSetHistory, "truncate_from_end", lambda self, end_offset: None)
+
+
+@bug
+def checksums_of_fetched_batches_are_not_looked_at(patch: Patch) -> None:
+    from kraft_wire.raft import fetched
+
+    def unchecked(data: bytes) -> tuple[list[Batch], int]:
+        return split_batches(data, check_crc=False)
+
+    patch.attribute(fetched, "split_batches", unchecked)
+
+
+@bug
+def an_epochs_end_is_where_the_log_ends(patch: Patch) -> None:
+    real = LogState.end_for_epoch
+
+    def end_for_epoch(self: LogState, epoch: int) -> EpochEnd:
+        return EpochEnd(real(self, epoch).epoch, self.end_offset)
+
+    patch.attribute(LogState, "end_for_epoch", end_for_epoch)
+
+
+# Snapshots.
+
+
+@bug
+def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
+    """KAFKA-14238."""
+    real = retention.log_trimmed
+
+    def _clean(quorum: Quorum) -> None:
+        offset = quorum.committed_offset
+        if quorum.is_trimming or offset <= quorum.log.start_offset or not retention._is_too_much(quorum):
+            return
+        quorum.is_trimming = True
+        quorum.log.start_offset = offset
+        quorum.log.epochs.truncate_from_start(offset)
+        quorum.emit(fx.TrimLog(offset))
+
+    del real
+    patch.attribute(retention, "_clean", _clean)
+
+
+@bug
+def the_newest_snapshots_are_deleted(patch: Patch) -> None:
+    real = LogState.start_at
+
+    def start_at(self: LogState, snapshot_id: Any) -> list[Any]:
+        forgotten = real(self, snapshot_id)
+        return [*forgotten, *(info.id for info in self.snapshots)]
+
+    patch.attribute(LogState, "start_at", start_at)
+
+
+@bug
+def a_stale_snapshot_is_installed(patch: Patch) -> None:
+    """One that was asked of an earlier leader, while the log has gone on."""
+
+    def verified(quorum: Quorum, event: SnapshotVerified) -> None:
+        info = SnapshotInfo(event.snapshot_id, event.size_bytes, event.last_contained_log_timestamp_ms)
+        quorum.log.begin_at(info)
+        quorum.history.begin_at(event.snapshot_id.end_offset - 1, event.control_records)
+        quorum.emit(fx.InstallSnapshot(event.snapshot_id))
+
+    patch.entry(core._HANDLERS, SnapshotVerified, verified)  # type: ignore[arg-type]
+
+
+@bug
+def a_bad_snapshot_is_not_noticed_at_the_start(patch: Patch) -> None:
+    patch.attribute(disk.SnapshotFile, "is_whole", property(lambda self: True))
+
+
+# Recovery.
+
+
+@bug
+def a_torn_tail_is_kept(patch: Patch) -> None:
+    patch.attribute(Disk, "_verify_log", lambda self: None)
+
+
+@bug
+def damage_is_taken_for_a_torn_tail(patch: Patch) -> None:
+    """As Java does."""
+    real = Disk._verify_log
+
+    def _verify_log(self: Disk) -> None:
+        known = self.lost_below
+        real(self)
+        self.lost_below = known
+
+    patch.attribute(Disk, "_verify_log", _verify_log)
