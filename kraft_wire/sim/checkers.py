@@ -192,7 +192,8 @@ class VoteGoesToTheUpToDate(Checker):
 
 
 class MonotonicEpoch(Checker):
-    """Epochs rise only, over restarts too, and the disk says what memory says."""
+    """Epochs rise only, over restarts too, and the disk says what memory says. A node that lost quorum-state
+    begins again with what its log says."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
@@ -211,8 +212,8 @@ class MonotonicEpoch(Checker):
         self._epochs[node.id] = epoch
 
     def started(self, node: Checked) -> None:
-        # What is in the log counts as on disk; and without quorum-state, all epochs that may have been.
-        self._epochs[node.id] = max(self._epochs.get(node.id, 0), node.raft.epoch)
+        if node.disk.election is None:
+            self._epochs.pop(node.id, None)
 
 
 class LeaderCompleteness(Checker):

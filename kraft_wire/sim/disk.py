@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, bisect_right
+from typing import Final
 
 import msgspec
 
@@ -22,11 +23,13 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import AppendBatch
-from kraft_wire.raft.elections import EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
 from kraft_wire.sim.snapshot_file import SnapshotFile
 
 _ATTRIBUTES_LOW_BYTE = 22
 _CONTROL = 0x20
+EPOCHS_WITHOUT_TRACE: Final = 1000
+"""How many epochs a node that lost quorum-state may have voted in beyond those that its log knows of."""
+
 _LENGTH = slice(8, 12)
 _LENGTH_END = 12
 _FIRST_CHECKED_BYTE = 16
@@ -47,6 +50,7 @@ class Disk:
     def __init__(self, formatted: SnapshotFile | None) -> None:
         self._formatted = formatted
         self.election: ElectionState | None = None
+        self.no_vote_up_to_epoch = -1
         self.batches: list[AppendBatch] = []
         self.bases: list[int] = []
         self.start_offset = 0
@@ -61,6 +65,25 @@ class Disk:
         self.is_suspect = False
         if formatted is not None:
             self.snapshots[formatted.id] = formatted
+
+    # Elections.
+
+    def write_election_state(self, state: ElectionState) -> None:
+        self.election = state
+        if state.leader_epoch > self.no_vote_up_to_epoch:
+            self.no_vote_up_to_epoch = -1
+
+    @property
+    def may_lose_election_state(self) -> bool:
+        """Whether what is left knows well enough in which epochs this node may have voted."""
+        if self.election is None or not self.batches or self.is_suspect:
+            return False
+        return self.election.leader_epoch < self.last_epoch + EPOCHS_WITHOUT_TRACE
+
+    def lose_election_state(self) -> None:
+        """The file is gone, and is found to be gone at the next start."""
+        self.election = None
+        self.no_vote_up_to_epoch = max(self.no_vote_up_to_epoch, self.last_epoch + EPOCHS_WITHOUT_TRACE)
 
     # The log.
 
@@ -207,10 +230,8 @@ class Disk:
 
     @property
     def recovered_epoch(self) -> int:
-        """The epoch in which a node that starts now finds itself; without quorum-state, above any."""
-        if self.election is None:
-            return self.last_epoch + EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
-        return max(self.election.leader_epoch, self.last_epoch)
+        """The epoch in which a node that starts now finds itself."""
+        return max(0 if self.election is None else self.election.leader_epoch, self.last_epoch)
 
     @property
     def last_epoch(self) -> int:
@@ -237,6 +258,7 @@ class Disk:
             snapshots=[snapshot.info for snapshot in self.snapshots.values()],
             control_records=self._control_records(),
             lost_below_offset=self.lost_below,
+            no_vote_up_to_epoch=self.no_vote_up_to_epoch,
         )
 
     def _verify(self) -> None:

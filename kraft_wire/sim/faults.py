@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.raft.elections import EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.links import Pair
 from kraft_wire.sim.node import SimNode
@@ -166,18 +165,9 @@ def _corrupt_snapshot(strike: Strike) -> None:
 def _lose_quorum_state(strike: Strike) -> None:
     node = strike.node
     node.lose_power(strike.chance)
-    if _may_lose_quorum_state(node):
-        node.disk.election = None
+    if node.disk.may_lose_election_state:
+        node.disk.lose_election_state()
     strike.restart_later(node)
-
-
-def _may_lose_quorum_state(node: SimNode) -> bool:
-    """Once, until its log has caught up with the epochs that it skipped then: a node that loses it again
-    before can't know which it has been in."""
-    state, log_epoch = node.disk.election, node.disk.last_epoch
-    if state is None or not node.disk.batches or node.disk.is_suspect:
-        return False
-    return state.leader_epoch < log_epoch + EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE
 
 
 def _garble(strike: Strike) -> None:

@@ -266,7 +266,7 @@ class Network:
     def _fail(self, connection: Connection, request_id: int) -> None:
         client = connection.client
         if client.is_up and client.life == connection.client_life:
-            client.take(RequestFailed(request_id, Failure.LOST))
+            client.take(RequestFailed(request_id, Failure.TIMED_OUT))
 
     def _close_server(self, connection: Connection) -> None:
         server = connection.server

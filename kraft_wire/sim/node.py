@@ -172,6 +172,7 @@ class SimNode:
     def _end(self, how: str) -> None:
         self._world.trace.add(f"{self._world.scheduler.now_us} {self.id} {how}")
         self.is_up = False
+        self.leading = None
         self.life += 1
         self._core = None
 
@@ -326,7 +327,7 @@ class SimNode:
         self.take(Flushed(mark.end_offset, generation))
 
     def _persist(self, effect: fx.PersistElectionState) -> None:
-        self.disk.election = effect.state
+        self.disk.write_election_state(effect.state)
         for check in self._world.checkers.persisted:
             check(self, effect.state)
 

@@ -10,23 +10,31 @@ from typing import Any
 import msgspec
 
 from kraft_wire.log.batch import Batch, split_batches
-from kraft_wire.log.epochs import EpochCache, EpochEnd
-from kraft_wire.log.errors import CorruptBatch
-from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.log.epochs import EpochEnd
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
-from kraft_wire.raft import append, core, elections, fetch, follow, install, leadership, majority, quorum, votes
-from kraft_wire.raft import log_state, membership, peers, retention, roles
+from kraft_wire.raft import (
+    append,
+    core,
+    elections,
+    fetch,
+    follow,
+    leadership,
+    majority,
+    retention,
+    roles,
+    votes,
+)
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.config import SnapshotInfo
 from kraft_wire.raft.events import Flushed, SnapshotVerified
 from kraft_wire.raft.leadership import Leadership, ReplicaProgress
 from kraft_wire.raft.log_state import Diverged, LogState
 from kraft_wire.raft.quorum import Quorum
-from kraft_wire.raft.roles import Follower, Leader, Role, RoleState, Unattached
+from kraft_wire.raft.roles import Leader, Role, RoleState
 from kraft_wire.raft.voters import ReplicaKey
-from kraft_wire.sim import disk, node
 from kraft_wire.sim.disk import Disk, FlushMark
 from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.snapshot_file import SnapshotFile
 
 
 class Patch:
@@ -102,7 +110,7 @@ def a_flush_covers_what_was_appended_meanwhile(patch: Patch) -> None:
     def flushed(quorum: Quorum, event: Flushed) -> None:
         append.flushed(quorum, Flushed(quorum.log.end_offset, event.generation))
 
-    patch.entry(core._HANDLERS, Flushed, flushed)  # type: ignore[arg-type]
+    patch.entry(core._HANDLERS, Flushed, flushed)
 
 
 @bug
@@ -123,41 +131,45 @@ def a_failed_fsync_is_ignored(patch: Patch) -> None:
 # What quorum-state says.
 
 
-def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[Quorum, RoleState], None]:
-    real = Quorum._persist
+def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[Quorum], None]:
+    real = Quorum.persist
 
-    def _persist(self: Quorum, state: RoleState) -> None:
-        if not forgets(state):
-            real(self, state)
+    def persist(self: Quorum) -> None:
+        if not forgets(self.state):
+            real(self)
 
-    return _persist
+    return persist
 
 
 @bug
 def a_vote_is_not_persisted(patch: Patch) -> None:
     forgets = _persist_unless(lambda state: state.ROLE is Role.UNATTACHED and state.voted is not None)
-    patch.attribute(Quorum, "_persist", forgets)
+    patch.attribute(Quorum, "persist", forgets)
 
 
 @bug
 def a_candidates_own_vote_is_not_persisted(patch: Patch) -> None:
-    patch.attribute(Quorum, "_persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
+    patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
 
 
 @bug
 def an_epoch_is_not_persisted(patch: Patch) -> None:
-    patch.attribute(Quorum, "_persist", _persist_unless(lambda state: state.ROLE is Role.FOLLOWER))
+    patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.FOLLOWER))
 
 
 @bug
 def leadership_is_not_persisted(patch: Patch) -> None:
-    patch.attribute(Quorum, "_persist", _persist_unless(lambda state: state.ROLE is Role.LEADER))
+    patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.LEADER))
 
 
 @bug
 def a_missing_quorum_state_is_read_as_an_empty_one(patch: Patch) -> None:
     """As Java does."""
-    patch.attribute(elections, "EPOCHS_SKIPPED_WITHOUT_QUORUM_STATE", 0)
+
+    def lose_election_state(self: Disk) -> None:
+        self.election = None
+
+    patch.attribute(Disk, "lose_election_state", lose_election_state)
 
 
 @bug
@@ -298,7 +310,7 @@ def records_of_earlier_epochs_are_committed_by_counting(patch: Patch) -> None:
     """KAFKA-12619; figure 8 of the Raft paper."""
 
     def _advance(self: Leadership) -> bool:
-        end = leadership.committed_end([progress.end_offset for progress in self.voters.values()])
+        end = majority.committed_end([progress.end_offset for progress in self.voters.values()])
         if end is None or (self.high_watermark is not None and end <= self.high_watermark):
             return False
         self.high_watermark = end
@@ -310,7 +322,7 @@ def records_of_earlier_epochs_are_committed_by_counting(patch: Patch) -> None:
 @bug
 def the_high_watermark_may_go_back(patch: Patch) -> None:
     def _advance(self: Leadership) -> bool:
-        end = leadership.committed_end([progress.end_offset for progress in self.voters.values()])
+        end = majority.committed_end([progress.end_offset for progress in self.voters.values()])
         if end is None or end <= self.epoch_start_offset or end == self.high_watermark:
             return False
         self.high_watermark = end
@@ -422,7 +434,6 @@ def an_epochs_end_is_where_the_log_ends(patch: Patch) -> None:
 @bug
 def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
     """KAFKA-14238."""
-    real = retention.log_trimmed
 
     def _clean(quorum: Quorum) -> None:
         offset = quorum.committed_offset
@@ -433,7 +444,6 @@ def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
         quorum.log.epochs.truncate_from_start(offset)
         quorum.emit(fx.TrimLog(offset))
 
-    del real
     patch.attribute(retention, "_clean", _clean)
 
 
@@ -458,12 +468,12 @@ def a_stale_snapshot_is_installed(patch: Patch) -> None:
         quorum.history.begin_at(event.snapshot_id.end_offset - 1, event.control_records)
         quorum.emit(fx.InstallSnapshot(event.snapshot_id))
 
-    patch.entry(core._HANDLERS, SnapshotVerified, verified)  # type: ignore[arg-type]
+    patch.entry(core._HANDLERS, SnapshotVerified, verified)
 
 
 @bug
 def a_bad_snapshot_is_not_noticed_at_the_start(patch: Patch) -> None:
-    patch.attribute(disk.SnapshotFile, "is_whole", property(lambda self: True))
+    patch.attribute(SnapshotFile, "is_whole", property(lambda self: True))
 
 
 # Recovery.
