@@ -173,10 +173,9 @@ class Simulation:
 
 
 def _epoch_of(node: SimNode) -> int:
-    """The epoch that a node is in, or will be in when it starts."""
-    if node.is_up:
-        return node.raft.epoch
-    return node.disk.recovered_epoch
+    """The highest epoch that a node is in, will be in when it starts, or asks for when it is to vote."""
+    epoch = node.raft.epoch if node.is_up else node.disk.recovered_epoch
+    return max(epoch, node.disk.no_vote_up_to_epoch)
 
 
 def _state_of(node: SimNode) -> str:

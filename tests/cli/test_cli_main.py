@@ -21,6 +21,7 @@ COMMANDS = (
     ("server",),
     ("dev",),
     ("dump-log",),
+    ("sim",),
     ("codec", "decode"),
     ("codec", "encode"),
     ("storage", "format"),
@@ -35,7 +36,7 @@ COMMANDS = (
 def test_help_lists_every_command_with_what_it_does(words: list[str], capsys: Capture) -> None:
     assert main(words) == 0
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
-    for command in ("server", "dev", "dump-log", "codec", "storage"):
+    for command in ("server", "dev", "dump-log", "sim", "codec", "storage"):
         (line,) = [line for line in lines if line.startswith(f"{command} ")]
         assert line.removeprefix(command).strip()
 

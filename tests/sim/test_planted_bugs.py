@@ -1,0 +1,77 @@
+"""The simulator's own test: whatever is broken in the core or in the disk, it finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from planted_bugs import BUGS, planted
+
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.simulation import simulate
+from kraft_wire.sim.swarm import options_of
+
+SECONDS = 60
+SEEDS = 40
+
+FIRST_SEED = {
+    "a_flush_covers_what_was_appended_meanwhile": 4,
+    "a_missing_quorum_state_is_read_as_an_empty_one": 3,
+    "a_restarted_leader_leads_on": 3,
+    "logs_are_compared_by_their_length_alone": 43,
+    "a_second_vote_in_an_epoch": 3,
+    "a_minority_is_enough": 3,
+    "an_epochs_second_leader_is_believed": 3,
+    "checksums_of_fetched_batches_are_not_looked_at": 10,
+    "the_log_is_trimmed_without_a_snapshot": 4,
+    "a_stale_snapshot_is_installed": 6,
+    "a_bad_snapshot_is_not_noticed_at_the_start": 2,
+    "voters_outlive_their_record": 9,
+    "damage_is_taken_for_a_torn_tail": 11,
+}
+"""Where looking is worth it first; 0 for the others."""
+
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "a_missing_quorum_state_is_read_as_an_empty_one": {
+        "voters": 5,
+        "observers": 0,
+        "fault_kinds": ("lose-quorum-state", "split", "die-between-effects", "kill"),
+        "mean_fault_interval_ms": 150,
+    },
+    "voters_outlive_their_record": {
+        "kraft_version": 1,
+        "voters": 3,
+        "fault_kinds": ("isolate", "kill", "split"),
+        "mean_fault_interval_ms": 300,
+    },
+}
+"""What a bug needs that few seeds bring with them."""
+
+
+def _options(name: str, seed: int) -> Options:
+    return msgspec.structs.replace(options_of(seed, SECONDS), **CONDITIONS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_found(name: str) -> None:
+    first = FIRST_SEED.get(name, 0)
+    for seed in range(first, first + SEEDS):
+        with planted(name):
+            result = simulate(_options(name, seed))
+        if result.violation is not None:
+            assert simulate(_options(name, seed)).violation is None, "without the bug nothing is wrong"
+            return
+    pytest.fail(f"{name} was not found in {SEEDS} seeds")
+
+
+def test_a_planted_bug_is_gone_afterwards() -> None:
+    options = options_of(0, SECONDS)
+    for name in BUGS:
+        with planted(name):
+            pass
+    assert simulate(options).violation is None
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(BUGS) >= 25

@@ -1,0 +1,87 @@
+"""Seeds that hold, and runs that are the same every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from planted_bugs import planted
+
+from kraft_wire.cli import main
+from kraft_wire.sim.minimise import Minimiser
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.simulation import simulate
+from kraft_wire.sim.swarm import options_of, schedule_of
+
+SEEDS = 1_000
+SEEDS_A_TEST = 10
+
+REPEATED = """
+from kraft_wire.sim.simulation import simulate
+from kraft_wire.sim.swarm import options_of
+for seed in range(50):
+    print(seed, simulate(options_of(seed, 20)).hash)
+"""
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
+def test_seeds_hold(first: int) -> None:
+    for seed in range(first, first + SEEDS_A_TEST):
+        result = simulate(options_of(seed))
+        replay = msgspec.json.encode(result.options).decode()
+        assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
+        assert result.acknowledged > 0
+
+
+def test_a_seed_is_the_same_run_whatever_the_hashes_of_strings_are() -> None:
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", REPEATED],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in ("1", "2")
+    ]
+    one, other = (run.communicate()[0].splitlines() for run in runs)
+    assert [run.returncode for run in runs] == [0, 0]
+    assert len(one) == 50
+    assert one == other
+
+
+def test_a_printed_trace_is_the_run_of_its_hash() -> None:
+    lines: list[str] = []
+    result = simulate(options_of(3, 10), lines.append)
+    assert result.hash == simulate(options_of(3, 10)).hash
+    assert len(lines) > 1_000
+
+
+def test_options_survive_json() -> None:
+    options = options_of(5)
+    assert msgspec.json.decode(msgspec.json.encode(options), type=Options) == options
+
+
+def test_a_failing_run_shrinks() -> None:
+    with planted("damage_is_taken_for_a_torn_tail"):
+        failed = simulate(options_of(11, 60))
+        smallest = Minimiser(failed).minimise()
+        assert simulate(smallest.options) == smallest, "it replays"
+    assert failed.invariant == smallest.invariant
+    assert len(schedule_of(smallest.options)) < len(schedule_of(failed.options)) / 2
+    assert smallest.options.seconds < failed.options.seconds
+
+
+def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "--seed", "2", "--seconds", "5"]) == 0
+    assert "simulated seconds" in capsys.readouterr().out
+    with planted("the_high_watermark_is_off_by_one"):
+        assert main(["sim", "--seed", "2", "--seconds", "5"]) == 1
+    said = capsys.readouterr().out
+    assert "MajorityReachedHighWatermark" in said
+    assert "commit " in said
+    options = said[said.index("--options ") :].split("'")[1]
+    assert main(["sim", "--options", options]) == 0, "without the bug nothing is wrong"
+    assert main(["sim", "--options", "{}"]) == 1
