@@ -466,12 +466,17 @@ Hook = Callable[..., None]
 
 
 class Checkers:
-    """All of them; each attribute holds what is to be called."""
+    """All of them, but those that a scenario breaks on purpose; each attribute holds what is to be called."""
 
-    def __init__(self, nodes: Mapping[int, Checked]) -> None:
-        checkers = [kind(nodes) for kind in ALL]
-        self.acknowledgements = next(c for c in checkers if isinstance(c, AcknowledgedStays))
-        self.majority = next(c for c in checkers if isinstance(c, MajorityReachedHighWatermark))
+    def __init__(self, nodes: Mapping[int, Checked], without: Sequence[type[Checker]] = ()) -> None:
+        checkers = [kind(nodes) for kind in ALL if kind not in without]
+        self.acknowledgements = AcknowledgedStays(nodes)
+        self.majority = MajorityReachedHighWatermark(nodes)
+        for checker in checkers:
+            if isinstance(checker, AcknowledgedStays):
+                self.acknowledgements = checker
+            elif isinstance(checker, MajorityReachedHighWatermark):
+                self.majority = checker
         self.started = _hooks(checkers, "started")
         self.stepped = _hooks(checkers, "stepped")
         self.persisted = _hooks(checkers, "persisted")

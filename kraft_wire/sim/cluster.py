@@ -11,7 +11,7 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
-from kraft_wire.sim.checkers import Checkers
+from kraft_wire.sim.checkers import Checker, Checkers
 from kraft_wire.sim.clock import Clock
 from kraft_wire.sim.disk import Disk, flipped
 from kraft_wire.sim.links import Links, Pair
@@ -31,7 +31,7 @@ DEATH_POLLS = 200
 class Cluster:
     """Nodes, and what faults and phases do to several of them at once."""
 
-    def __init__(self, options: Options, trace: Trace) -> None:
+    def __init__(self, options: Options, trace: Trace, without: Sequence[type[Checker]] = ()) -> None:
         self.options = options
         self.scheduler = Scheduler()
         links = Links(self.scheduler, stream(options.seed, "links"), options.link)
@@ -39,7 +39,7 @@ class Cluster:
         self.network = Network(self.scheduler, links, chance, options.messages)
         self.network.garble = self._garbled
         self.nodes: dict[int, SimNode] = {}
-        self.checkers = Checkers(self.nodes)
+        self.checkers = Checkers(self.nodes, without)
         self.world = World(options.seed, self.scheduler, self.network, trace, self.checkers)
         self._damaged: set[int] = set()
         self._garbling_until_us: dict[int, int] = {}
@@ -52,7 +52,6 @@ class Cluster:
 
     def _node(self, node_id: int) -> SimNode:
         options = self.options
-        voters = voter_set(_voter(voter_id) for voter_id in options.voter_ids)
         addresses = {voter_id: (host_of(voter_id), PORT) for voter_id in options.voter_ids}
         config = RaftConfig(
             node_id=node_id,
@@ -67,11 +66,17 @@ class Cluster:
             max_retention_bytes=options.retention_bytes,
             cleaning_interval_ms=10_000,
         )
-        formatted = None
-        if options.kraft_version and node_id in options.voter_ids:
-            formatted = bootstrap_file([KRaftVersionRecord(kraft_version=1), voters.to_record()])
         drift = stream(options.seed, f"drift of {node_id}").randint(-options.drift_ppm, options.drift_ppm)
-        return SimNode(self.world, config, Disk(formatted), Clock(self.scheduler, drift), options.disk)
+        return SimNode(
+            self.world, config, self.formatted_disk(node_id), Clock(self.scheduler, drift), options.disk
+        )
+
+    def formatted_disk(self, node_id: int) -> Disk:
+        """What format leaves: a voter's folder names the voters, an observer's doesn't."""
+        if not self.options.kraft_version or node_id not in self.options.voter_ids:
+            return Disk(None)
+        voters = voter_set(_voter(voter_id) for voter_id in self.options.voter_ids)
+        return Disk(bootstrap_file([KRaftVersionRecord(kraft_version=1), voters.to_record()]))
 
     @property
     def voters(self) -> list[SimNode]:

@@ -1,0 +1,104 @@
+"""A cluster that a test directs: who runs, who hears whom, until what it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import permutations
+from typing import Any
+
+from kraft_wire.sim.checkers import Checker
+from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.randomness import stream
+from kraft_wire.sim.scheduler import MS
+from kraft_wire.sim.trace import Trace
+from kraft_wire.sim.workload import Workload
+
+WITHIN_MS = 60_000
+
+
+class Scenario:
+    """Nodes 1 to ``voters``, observers after them; clients propose all the time once it is ``started``."""
+
+    def __init__(
+        self,
+        seed: int,
+        voters: int = 3,
+        observers: int = 0,
+        *,
+        without: Sequence[type[Checker]] = (),
+        trace: Trace | None = None,
+        **settings: Any,
+    ) -> None:
+        settings.setdefault("proposals_per_second", 40)
+        settings.setdefault("kraft_version", seed % 2)
+        self.options = Options(seed=seed, voters=voters, observers=observers, **settings)
+        self.cluster = Cluster(self.options, trace or Trace(), without)
+        self.workload = Workload(self.cluster)
+        self.chance = stream(seed, "scenario")
+
+    @property
+    def nodes(self) -> list[SimNode]:
+        return list(self.cluster.nodes.values())
+
+    @property
+    def leader(self) -> SimNode:
+        leader = self.cluster.leader
+        assert leader is not None
+        return leader
+
+    # Acting.
+
+    def started(self) -> Scenario:
+        for node in self.nodes:
+            node.start()
+        self.workload.start()
+        return self
+
+    def with_leader(self, committed: int = 10) -> Scenario:
+        """Started, and something is committed."""
+        self.started()
+        self.until(self.has_consistent_leader)
+        self.until(lambda: self.committed >= committed)
+        return self
+
+    def isolate(self, node: SimNode) -> None:
+        self.cut([pair for pair in permutations(self.cluster.nodes, 2) if node.id in pair])
+
+    def cut(self, pairs: Iterable[tuple[int, int]]) -> None:
+        self.cluster.network.links.block(pairs)
+
+    def leave_only(self, edges: Iterable[tuple[int, int]]) -> None:
+        """Only these voters hear each other, in both directions; observers hear everybody."""
+        open_pairs = {pair for one, other in edges for pair in ((one, other), (other, one))}
+        self.cut(pair for pair in permutations(self.options.voter_ids, 2) if pair not in open_pairs)
+
+    def heal(self) -> None:
+        self.cluster.network.links.unblock_all()
+
+    # Waiting.
+
+    def until(self, condition: Callable[[], bool], within_ms: int = WITHIN_MS) -> None:
+        scheduler = self.cluster.scheduler
+        end_us = scheduler.now_us + within_ms * MS
+        assert scheduler.run_until_true(condition, end_us, 5 * MS), f"not within {within_ms} ms"
+
+    def run_for(self, ms: int) -> None:
+        self.cluster.scheduler.run_until(self.cluster.scheduler.now_us + ms * MS)
+
+    # Looking.
+
+    @property
+    def committed(self) -> int:
+        """The highest high watermark that anybody knows."""
+        return max((node.high_watermark for node in self.nodes if node.is_up), default=0)
+
+    def has_consistent_leader(self) -> bool:
+        """Whether everybody who runs agrees on who leads which epoch."""
+        views = {(node.raft.epoch, node.raft.leader_id) for node in self.nodes if node.is_up}
+        return len(views) == 1 and None not in next(iter(views))
+
+    def all_reached(self, offset: int, nodes: Iterable[SimNode] | None = None) -> bool:
+        chosen = self.nodes if nodes is None else nodes
+        return all(node.high_watermark >= offset for node in chosen if node.is_up)
