@@ -142,7 +142,7 @@ def leadership_assigned_only_once_with_network_partition_if_there_exists_majorit
     assert leader.id in (3, 4, 5), "the others reach no majority"
     reached = [*_heard_by(scenario, leader), leader]
     scenario.until(lambda: scenario.all_reached(20, reached))
-    scenario.run_for(10_000)
+    scenario.run_for(6_000)
     assert scenario.cluster.leader is leader
     assert leader.raft.epoch == epoch
 
@@ -166,7 +166,7 @@ def leadership_will_not_change_during_network_partition_if_majority_still_reacha
     scenario.leave_only(((a, c), (b, d), (c, d), (c, e), (d, e)))
     goal = scenario.committed + 20
     scenario.until(lambda: scenario.all_reached(goal, [scenario.cluster.nodes[id] for id in (a, c, d, e)]))
-    scenario.run_for(10_000)
+    scenario.run_for(6_000)
     assert scenario.cluster.leader is leader
     assert leader.raft.epoch == epoch
 

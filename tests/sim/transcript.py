@@ -1,0 +1,286 @@
+"""Scenarios as transcripts: commands, and below each what the quorum made of it.
+
+    # A comment, and an empty line between two commands.
+    elect
+    ----
+    node 2 leads epoch 1
+
+A test runs the commands and compares; ``python tests/sim/transcript.py tests/scripts/*.txt`` writes what
+happens now into the files, to be read as a diff. Every invariant of the simulator is checked all along.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from scenario import Scenario
+
+from kraft_wire.sim.disk import flipped
+from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.violations import Violation
+
+SEPARATOR = "----"
+
+
+class Transcript:
+    """Executes commands; each returns the lines that stand below it."""
+
+    def __init__(self) -> None:
+        self._scenario: Scenario | None = None
+        self._leader_id = 0
+        self._commands: dict[str, Callable[..., Iterator[str]]] = {
+            "cluster": self._cluster,
+            "start": self._start,
+            "elect": self._elect,
+            "propose": self._propose,
+            "run": self._run,
+            "isolate": self._isolate,
+            "cut": self._cut,
+            "heal": self._heal,
+            "kill": self._kill,
+            "power-cut": self._power_cut,
+            "pause": self._pause,
+            "shut-down": self._shut_down,
+            "stall-disk": self._stall_disk,
+            "fail-fsync": self._fail_fsync,
+            "flip-bit": self._flip_bit,
+            "garble": self._garble,
+            "lose-quorum-state": self._lose_quorum_state,
+            "delete-snapshots": self._delete_snapshots,
+            "new-disk": self._new_disk,
+            "snapshot": self._snapshot,
+            "state": self._state,
+            "log": self._log,
+            "quorum-state": self._quorum_state,
+        }
+
+    def execute(self, line: str) -> list[str]:
+        """Run one command. What ends the quorum is what it says."""
+        name, *words = line.split()
+        settings = dict(word.split("=") for word in words if "=" in word)
+        numbers = [self._number(word) for word in words if "=" not in word and ">" not in word]
+        pairs = [tuple(int(id) for id in word.split(">")) for word in words if ">" in word]
+        arguments: dict[str, Any] = {"numbers": numbers, "pairs": pairs, "settings": settings}
+        try:
+            return list(self._commands[name](**arguments))
+        except Violation as violation:
+            return [str(violation)]
+
+    def _number(self, word: str) -> int:
+        """A node's id; ``leader`` is the one that was elected last, and then it may be down."""
+        return self._leader_id if word == "leader" else int(word)
+
+    @property
+    def scenario(self) -> Scenario:
+        assert self._scenario is not None, "the first command is `cluster`"
+        return self._scenario
+
+    def _nodes(self, numbers: list[int]) -> list[SimNode]:
+        return [self.scenario.cluster.nodes[id] for id in numbers] if numbers else self.scenario.nodes
+
+    # Life.
+
+    def _cluster(self, settings: dict[str, str], **_: Any) -> Iterator[str]:
+        values: dict[str, Any] = {name: int(value) for name, value in settings.items()}
+        self._scenario = Scenario(values.pop("seed", 1), **values)
+        yield from ()
+
+    def _start(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.start()
+        yield from ()
+
+    def _kill(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.kill()
+        yield from ()
+
+    def _power_cut(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        """All that isn't flushed is lost."""
+        for node in self._nodes(numbers):
+            node.disk.lose_unflushed()
+            node.lose_power(self.scenario.chance)
+        yield from ()
+
+    def _pause(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.pause(int(settings["ms"]) * 1000)
+        yield from ()
+
+    def _shut_down(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        began_us = self.scenario.cluster.scheduler.now_us
+        for node in self._nodes(numbers):
+            node.shut_down()
+            self.scenario.until(lambda node=node: not node.is_up)  # type: ignore[misc]
+        took_ms = (self.scenario.cluster.scheduler.now_us - began_us) // 1000
+        yield "stopped at once" if took_ms < 500 else "stopped late"
+
+    # Time.
+
+    def _run(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        self.scenario.run_for(numbers[0])
+        yield from ()
+
+    def _elect(self, **_: Any) -> Iterator[str]:
+        """Run until somebody leads and everybody who can hear of it knows."""
+        self.scenario.until(lambda: self._settled_leader() is not None)
+        leader = self._settled_leader()
+        assert leader is not None
+        self._leader_id = leader.id
+        yield f"node {leader.id} leads epoch {leader.raft.epoch}"
+
+    def _settled_leader(self) -> SimNode | None:
+        leader = self.scenario.cluster.leader
+        if leader is None or leader.raft.high_watermark != leader.disk.end_offset:
+            return None
+        return leader
+
+    def _propose(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        """So many batches of one record each, a few milliseconds apart."""
+        node = self._nodes([self._number(settings.get("to", "leader"))])[0]
+        for _number in range(numbers[0]):
+            if not self.scenario.workload.propose_to(node, 1, 0):
+                yield f"node {node.id} takes no proposals"
+                return
+            self.scenario.run_for(20)
+        if not node.is_up:
+            yield f"node {node.id} is down"
+            return
+        yield f"node {node.id} has {node.raft.log_end_offset}, high watermark {node.raft.high_watermark}"
+
+    # The network.
+
+    def _isolate(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            self.scenario.isolate(node)
+        yield from ()
+
+    def _cut(self, pairs: list[tuple[int, int]], **_: Any) -> Iterator[str]:
+        self.scenario.cut(pairs)
+        yield from ()
+
+    def _heal(self, **_: Any) -> Iterator[str]:
+        self.scenario.heal()
+        yield from ()
+
+    def _garble(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            self.scenario.cluster.garble(node, int(settings["ms"]) * 1000, self.scenario.chance)
+        yield from ()
+
+    # Disks.
+
+    def _stall_disk(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            until_us = self.scenario.cluster.scheduler.now_us + int(settings["ms"]) * 1000
+            node.disk_stalled_until_us = until_us
+        yield from ()
+
+    def _fail_fsync(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.next_flush_fails = True
+        yield from ()
+
+    def _flip_bit(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        """One bit of the batch at an offset."""
+        for node in self._nodes(numbers):
+            index = node.disk.bases.index(int(settings["offset"]))
+            batch = node.disk.batches[index]
+            rotten = flipped(batch.data, self.scenario.chance)
+            node.disk.batches[index] = msgspec.structs.replace(batch, data=rotten)
+            node.disk.is_suspect = True
+        yield from ()
+
+    def _lose_quorum_state(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.disk.lose_election_state()
+        yield from ()
+
+    def _delete_snapshots(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.disk.snapshots.clear()
+            node.disk.is_suspect = True
+        yield from ()
+
+    def _new_disk(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.disk = self.scenario.cluster.formatted_disk(node.id)
+        yield from ()
+
+    def _snapshot(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            node.take_snapshot()
+        self.scenario.run_for(600)
+        for node in self._nodes(numbers):
+            names = ", ".join(f"{id.end_offset}-{id.epoch}" for id in sorted(node.disk.snapshots))
+            yield f"node {node.id} begins at {node.disk.start_offset}, snapshots {names}"
+
+    # Looking.
+
+    def _state(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            if not node.is_up:
+                yield f"node {node.id} is down"
+                continue
+            raft = node.raft
+            leader = "nobody" if raft.leader_id is None else f"node {raft.leader_id}"
+            lost = "" if node.disk.lost_below is None else f", lost records below {node.disk.lost_below}"
+            yield (
+                f"node {node.id}: {raft.role.value}, epoch {raft.epoch} of {leader},"
+                f" log {raft.log_start_offset} to {raft.log_end_offset},"
+                f" high watermark {raft.high_watermark}{lost}"
+            )
+
+    def _log(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            runs: list[list[int]] = []
+            for batch in node.disk.batches:
+                if runs and runs[-1][0] == batch.epoch:
+                    runs[-1][2] = batch.last_offset
+                else:
+                    runs.append([batch.epoch, batch.base_offset, batch.last_offset])
+            text = ", ".join(f"{first} to {last} of epoch {epoch}" for epoch, first, last in runs)
+            yield f"node {node.id}: {text or 'empty'}, flushed {node.disk.flushed_offset}"
+
+    def _quorum_state(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            state = node.disk.election
+            if state is None:
+                yield f"node {node.id}: none"
+            else:
+                leader, vote = state.leader_id, state.voted_id
+                yield f"node {node.id}: epoch {state.leader_epoch}, leader {leader}, voted for {vote}"
+
+
+def replay(text: str) -> str:
+    """The transcript as it is now."""
+    transcript = Transcript()
+    lines: list[str] = []
+    is_output = False
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            is_output = False
+            lines.append(line)
+        elif line == SEPARATOR:
+            is_output = True
+        elif not is_output:
+            lines += [line, *_below(transcript.execute(line))]
+    return "\n".join(lines) + "\n"
+
+
+def _below(output: list[str]) -> list[str]:
+    return [SEPARATOR, *output] if output else []
+
+
+def main(paths: list[str]) -> None:
+    """Write into each file what happens now."""
+    for path in map(Path, paths):
+        path.write_text(replay(path.read_text()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
