@@ -125,12 +125,14 @@ def _drop(quorum: Quorum, state: Follower) -> None:
 
 
 def verified(quorum: Quorum, event: SnapshotVerified) -> None:
-    """Install the snapshot, if it is still wanted: this node may have followed another leader meanwhile."""
+    """Install the snapshot, if it is still wanted: this node may have followed another leader meanwhile, or
+    may be fetching the same one anew."""
     state = quorum.state
     awaited = state.following.snapshot if isinstance(state, Follower) else None
-    is_awaited = awaited is not None and awaited.id == event.snapshot_id and awaited.is_complete
-    if not isinstance(state, Follower) or not is_awaited:
+    if not isinstance(state, Follower) or awaited is None or awaited.id != event.snapshot_id:
         quorum.emit(AbandonSnapshot(event.snapshot_id))
+        return
+    if not awaited.is_complete:
         return
     state.following.snapshot = None
     info = SnapshotInfo(event.snapshot_id, event.size_bytes, event.last_contained_log_timestamp_ms)

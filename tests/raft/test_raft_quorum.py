@@ -11,6 +11,7 @@ from kraft_wire.log.batch import record_values
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.errors import NotLeader
+from kraft_wire.raft.events import SnapshotVerified
 from kraft_wire.raft.roles import Role
 
 FETCH_TIMEOUT_MS = 2000
@@ -339,6 +340,21 @@ def _trim(quorum: CoreQuorum, node: QuorumNode) -> None:
     node.write_snapshot()
     quorum.run_for(100)
     assert node.start_offset > 0
+
+
+def test_a_verdict_on_a_snapshot_that_is_fetched_anew_by_now_counts_for_nothing() -> None:
+    quorum = CoreQuorum(3, fetch_snapshot_max_bytes=100).start()
+    leader = quorum.elect()
+    behind = quorum.followers()[0]
+    behind.crash()
+    _trim(quorum, leader)
+    behind.start()
+    quorum.run_until(lambda: bool(behind.parts))
+    (snapshot_id,) = behind.parts
+    behind.step(SnapshotVerified(snapshot_id, 100, 0, ()))
+    assert snapshot_id in behind.parts
+    assert behind.start_offset == 0
+    quorum.run_until(quorum.agree)
 
 
 # What isn't whole.
