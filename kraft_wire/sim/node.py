@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 import msgspec
 
@@ -18,13 +18,14 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft import effects as fx
-from kraft_wire.raft.config import RaftConfig
+from kraft_wire.raft.config import DurableState, RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import (
     Event,
     Flushed,
     LogTrimmed,
     LogTruncated,
+    Now,
     Propose,
     RpcRequest,
     ShutDown,
@@ -54,6 +55,13 @@ class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     min_us: int = 100
     max_us: int = 4_000
+
+
+class Machine(Protocol):
+    """The core alone, or a node with its state machine."""
+
+    def step(self, event: Any, now: Now) -> Sequence[Any]: ...
+    def next_deadline_ms(self) -> int | None: ...
 
 
 class World(msgspec.Struct):
@@ -89,6 +97,7 @@ class SimNode:
         self.speed = speed
         self._chance = stream(world.seed, f"node {self.id}")
         self._core: RaftCore | None = None
+        self._machine: Machine
         self._is_flushing = False
         self._armed_us: int | None = None
         self._paused_until_us: int | None = None
@@ -129,19 +138,28 @@ class SimNode:
         try:
             durable = self.disk.recover()
             self._load(self.disk.latest_snapshot)
-            self._core = RaftCore(self.config, durable, CoreRandomness(stream(self._world.seed, purpose)))
+            self._machine = self._build(durable, stream(self._world.seed, purpose))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has found
             self._broken(error)
         for check in self._world.checkers.started:
             check(self)
         self._step(Start())
 
+    def _build(self, durable: DurableState, chance: random.Random) -> Machine:
+        """What runs on this machine: the core alone."""
+        core = self._core = RaftCore(self.config, durable, CoreRandomness(chance))
+        return core
+
     def _load(self, latest: SnapshotFile | None) -> None:
         """Start the state machine from the newest snapshot."""
         self._applied_end, self._digest = 0, NO_STATE
         if latest is not None and latest.data:
             self._applied_end = latest.id.end_offset
-            self._digest = read_snapshot(latest.id, latest.data).values[0]
+            self._digest = self._digest_of(read_snapshot(latest.id, latest.data))
+
+    def _digest_of(self, snapshot: SnapshotFile) -> bytes:
+        """The digest of all batches that a snapshot stands for: it is the state here."""
+        return snapshot.values[0]
 
     def _forget(self) -> None:
         self.leading = None
@@ -236,7 +254,7 @@ class SimNode:
     def _step(self, event: Event) -> None:
         core = self.raft
         try:
-            effects = core.step(event, self.clock.now())
+            effects = self._machine.step(event, self.clock.now())
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has found
             self._broken(error)
         self._world.trace.add(
@@ -247,13 +265,17 @@ class SimNode:
         for effect in effects:
             if self.effects_to_live is not None and self._dies_now():
                 return
-            _EXECUTE[type(effect)](self, effect)
+            self.execute(effect)
         if type(event) is Propose and self.is_up:
             self._unacknowledged.append((core.epoch, self.disk.batches[-1]))
         if self.is_up:
             for check in self._world.checkers.stepped:
                 check(self)
             self._arm()
+
+    def execute(self, effect: Any) -> None:
+        """Do what the core wants done."""
+        _EXECUTE[type(effect)](self, effect)
 
     def _dies_now(self) -> bool:
         assert self.effects_to_live is not None
@@ -271,7 +293,7 @@ class SimNode:
 
     def _arm(self) -> None:
         """Have a Tick come when the core wants one. A deadline that moves away leaves the old wake-up be."""
-        deadline_ms = self.raft.next_deadline_ms()
+        deadline_ms = self._machine.next_deadline_ms()
         if deadline_ms is None:
             return
         scheduler = self._world.scheduler
@@ -286,7 +308,7 @@ class SimNode:
         self._armed_us = None
         if self._paused_until_us is not None:
             return
-        deadline_ms = self.raft.next_deadline_ms()
+        deadline_ms = self._machine.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self.clock.now().monotonic_ms:
             self._step(Tick())
         else:
@@ -423,7 +445,7 @@ class SimNode:
         snapshot = self._verified.pop(effect.snapshot_id)
         self.disk.install(snapshot)
         self._applied_end = snapshot.id.end_offset
-        self._digest = snapshot.values[0]
+        self._digest = self._digest_of(snapshot)
         for check in self._world.checkers.installed:
             check(self, snapshot)
         self._trimmed()
