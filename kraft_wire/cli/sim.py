@@ -20,6 +20,7 @@ def sim(
     seed: int = 1,
     seeds: int = 1,
     seconds: int = 120,
+    controllers: bool = False,
     options: str | None = None,
     minimise: bool = False,
     trace: bool = False,
@@ -37,6 +38,8 @@ def sim(
         How many of them, one after the other.
     seconds
         How much time to simulate.
+    controllers
+        Run whole controllers, which change settings, instead of their raft cores alone.
     options
         Run this instead: the options that a failed run printed.
     minimise
@@ -46,13 +49,14 @@ def sim(
     """
     if seconds < 1 or seeds < 1:
         raise CommandError("--seconds and --seeds are at least 1")
+    import msgspec
+
     from kraft_wire.sim.swarm import options_of
 
-    runs = (
-        [_parse(options)]
-        if options is not None
-        else [options_of(n, seconds) for n in range(seed, seed + seeds)]
-    )
+    numbers = range(seed, seed + seeds)
+    runs = [options_of(number, seconds) for number in numbers] if options is None else [_parse(options)]
+    if controllers:
+        runs = [msgspec.structs.replace(run, controllers=True) for run in runs]
     failed = [run for run in runs if not _run(run, minimise=minimise, trace=trace)]
     return EXIT_FAILED if failed else EXIT_OK
 

@@ -41,6 +41,8 @@ class Checked(Protocol):
     @property
     def high_watermark(self) -> int: ...
     @property
+    def digest(self) -> bytes: ...
+    @property
     def leading(self) -> tuple[int, int] | None: ...
     def request_of(self, token: int) -> Message | None: ...
 
@@ -269,9 +271,24 @@ class ConsistentCommittedData(Checker):
             self.fail(node, f"another committed batch than others have ends at offset {batch.last_offset}")
 
     def installed(self, node: Checked, snapshot: SnapshotFile) -> None:
-        end_offset, digest = snapshot.id.end_offset, snapshot.values[0]
-        if self._digests.setdefault(end_offset, digest) != digest:
+        if self._digests.setdefault(snapshot.id.end_offset, node.digest) != node.digest:
             self.fail(node, f"snapshot {snapshot.id} holds another state than others have")
+
+    def digest_at(self, end_offset: int) -> bytes:
+        """What everybody has there."""
+        return self._digests[end_offset]
+
+
+class EqualState(Checker):
+    """Equal state at an equal offset, live or from a snapshot and what follows it."""
+
+    def __init__(self, nodes: Mapping[int, Checked]) -> None:
+        super().__init__(nodes)
+        self._hashes: dict[int, bytes] = {}
+
+    def check(self, node: Checked, end_offset: int, state_hash: bytes) -> None:
+        if self._hashes.setdefault(end_offset, state_hash) != state_hash:
+            self.fail(node, f"another state at offset {end_offset} than others have, or it had itself")
 
 
 class AcknowledgedStays(Checker):
@@ -472,11 +489,15 @@ class Checkers:
         checkers = [kind(nodes) for kind in ALL if kind not in without]
         self.acknowledgements = AcknowledgedStays(nodes)
         self.majority = MajorityReachedHighWatermark(nodes)
+        self.committed_data = ConsistentCommittedData(nodes)
+        self.equal_state = EqualState(nodes)
         for checker in checkers:
             if isinstance(checker, AcknowledgedStays):
                 self.acknowledgements = checker
             elif isinstance(checker, MajorityReachedHighWatermark):
                 self.majority = checker
+            elif isinstance(checker, ConsistentCommittedData):
+                self.committed_data = checker
         self.started = _hooks(checkers, "started")
         self.stepped = _hooks(checkers, "stepped")
         self.persisted = _hooks(checkers, "persisted")

@@ -13,6 +13,7 @@ from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
 from kraft_wire.sim.checkers import Checker, Checkers
 from kraft_wire.sim.clock import Clock
+from kraft_wire.sim.controller_node import ControllerNode
 from kraft_wire.sim.disk import Disk, flipped
 from kraft_wire.sim.links import Links, Pair
 from kraft_wire.sim.network import LISTENER, PORT, Network, host_of
@@ -67,7 +68,8 @@ class Cluster:
             cleaning_interval_ms=10_000,
         )
         drift = stream(options.seed, f"drift of {node_id}").randint(-options.drift_ppm, options.drift_ppm)
-        return SimNode(
+        kind = ControllerNode if options.controllers else SimNode
+        return kind(
             self.world, config, self.formatted_disk(node_id), Clock(self.scheduler, drift), options.disk
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from kraft_wire.controller.requests import ApiRequest
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
@@ -17,13 +18,15 @@ from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.events import Event, Flushed, Propose, RequestFailed, ResponseReceived, RpcRequest
 
 
-def describe(event: Event) -> str:
+def describe(event: Event | ApiRequest) -> str:
     """What happened."""
     match event:
         case RpcRequest():
             return f"asked {describe_message(event.request)}"
         case ResponseReceived():
             return f"told {describe_message(event.response)}"
+        case ApiRequest():
+            return f"asked {describe_message(event.request)}"
         case Flushed():
             return f"flushed {event.end_offset}"
         case Propose():

@@ -119,6 +119,11 @@ class SimNode:
         """How far its state machine is."""
         return self._applied_end
 
+    @property
+    def digest(self) -> bytes:
+        """Of all batches that its state machine has taken in."""
+        return self._digest
+
     def request_of(self, token: int) -> Message | None:
         """A vote request that is being answered."""
         return self._votes_asked.get(token)

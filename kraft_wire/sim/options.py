@@ -11,7 +11,8 @@ from kraft_wire.sim.node import DiskSpeed
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``only`` are the faults of the schedule by number, None for all of them: see ``swarm``.
-    ``retention_bytes`` is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart."""
+    ``retention_bytes`` is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart;
+    ``controllers`` has whole nodes run instead of cores alone."""
 
     seed: int
     seconds: int = 120
@@ -30,6 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     link: LinkConditions = LinkConditions()
     messages: Faults = Faults()
     disk: DiskSpeed = DiskSpeed()
+    controllers: bool = False
     only: tuple[int, ...] | None = None
 
     @property

@@ -144,6 +144,10 @@ class Simulation:
         self._trace.add(f"{cluster.scheduler.now_us} healed all")
         self._converge(list(cluster.nodes.values()), "Liveness")
         cluster.scheduler.run_until(cluster.scheduler.now_us + QUIET_US)
+        self._converge(list(cluster.nodes.values()), "Liveness")
+        self.workload.stop()
+        cluster.scheduler.run_until(cluster.scheduler.now_us + SECOND_US)
+        self.workload.check_confirmed()
         now_leads = cluster.leader
         if self._highest_epoch_shut_out > epoch:
             return  # it was ahead before it was shut out: nobody can lead over it without overtaking it
