@@ -178,7 +178,7 @@ demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 test: test-unit test-compiled test-compat
 
 test-unit: venv strace
-	$(BIN)/pytest tests -n 2
+	$(BIN)/pytest tests -n 2 --dist worksteal
 
 # What holds for the codec holds for the compiled one. compiled/tests fails where it is not what runs.
 test-compiled: venv kafka $(COMPILED_STAMP) $(SAMPLES_STAMP)
