@@ -105,9 +105,12 @@ def _until_written(writers: Iterable[Writer], began: float) -> float:
 
 
 def _have_caught_up(quorum: ControllerQuorum) -> bool:
-    """Whether every voter has all that the leader has, and has asked for more within the last second."""
-    with suppress(OSError), WireClient(quorum.leader().port) as client:
-        return quorum.in_step(client)
+    """Whether every controller listens, and every voter has all that the leader has."""
+    with suppress(OSError):
+        for controller in quorum.controllers.values():
+            WireClient(controller.port).close()
+        with WireClient(quorum.leader().port) as client:
+            return quorum.in_step(client)
     return False
 
 
