@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from kraft_wire.log.files import CLUSTER_METADATA
-from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages import begin_quorum_epoch_request, end_quorum_epoch_request
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
-from kraft_wire.raft.checks import METADATA_PARTITION, only_partition
+from kraft_wire.raft.checks import METADATA_PARTITION
 from kraft_wire.raft.leadership import Leadership
 from kraft_wire.raft.outgoing import Call
-from kraft_wire.raft.peers import take_in, told, voter_peer
+from kraft_wire.raft.peers import ready_voter, take_in_voter
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Resigned
 from kraft_wire.raft.voters import ReplicaKey
@@ -31,8 +30,8 @@ def introduce(quorum: Quorum, leadership: Leadership) -> None:
         if progress.end_offset is not None and now_ms < progress.last_contact_ms + interval_ms:
             leadership.introduction_due_ms[voter_id] = progress.last_contact_ms + interval_ms
             continue
-        peer = voter_peer(quorum, voter_id)
-        if peer is not None and quorum.outgoing.is_ready(peer, BeginQuorumEpochRequest, now_ms):
+        peer = ready_voter(quorum, voter_id, BeginQuorumEpochRequest)
+        if peer is not None:
             leadership.introduction_due_ms[voter_id] = now_ms + interval_ms
             quorum.send(peer, _begin_request(quorum, progress.key))
 
@@ -71,22 +70,18 @@ def _begin_request(quorum: Quorum, voter: ReplicaKey) -> BeginQuorumEpochRequest
 
 def handle_begin_response(quorum: Quorum, call: Call, response: BeginQuorumEpochResponse) -> None:
     """The voter knows, or knows better."""
-    answer = only_partition(response.topics)
-    if response.error_code != ErrorCode.NONE or answer is None:
-        _introduce_again(quorum, call)
-        return
-    said = told(quorum, answer.error_code, answer.leader_epoch, answer.leader_id, response.node_endpoints)
-    if not take_in(quorum, call, said):
+    if take_in_voter(quorum, call, response) is None:
         _introduce_again(quorum, call)
 
 
 def handle_begin_failed(quorum: Quorum, call: Call) -> None:
     """Nobody was told."""
+    quorum.leave_alone(call)
     _introduce_again(quorum, call)
 
 
 def _introduce_again(quorum: Quorum, call: Call) -> None:
-    quorum.leave_alone(call)
+    """As soon as the voter may be asked again."""
     if quorum.leadership is not None:
         quorum.leadership.introduction_due_ms[call.peer.id] = quorum.now.monotonic_ms
 
@@ -97,9 +92,8 @@ def _introduce_again(quorum: Quorum, call: Call) -> None:
 def say_goodbye(quorum: Quorum, state: Resigned) -> None:
     """Tell every voter that hasn't heard yet that nobody leads any more, and who should."""
     for voter_id in sorted(state.resignation.unacknowledged):
-        peer = voter_peer(quorum, voter_id)
-        now_ms = quorum.now.monotonic_ms
-        if peer is not None and quorum.outgoing.is_ready(peer, EndQuorumEpochRequest, now_ms):
+        peer = ready_voter(quorum, voter_id, EndQuorumEpochRequest)
+        if peer is not None:
             quorum.send(peer, _end_request(quorum, state))
 
 
@@ -135,10 +129,5 @@ def _end_request(quorum: Quorum, state: Resigned) -> EndQuorumEpochRequest:
 
 def handle_end_response(quorum: Quorum, call: Call, response: EndQuorumEpochResponse) -> None:
     """A voter knows that we have resigned, or that somebody leads already."""
-    answer = only_partition(response.topics)
-    if response.error_code != ErrorCode.NONE or answer is None:
-        quorum.leave_alone(call)
-        return
-    said = told(quorum, answer.error_code, answer.leader_epoch, answer.leader_id, response.node_endpoints)
-    if take_in(quorum, call, said) and isinstance(quorum.state, Resigned):
+    if take_in_voter(quorum, call, response) is not None and isinstance(quorum.state, Resigned):
         quorum.state.resignation.unacknowledged.discard(call.peer.id)

@@ -9,10 +9,10 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft import elections
-from kraft_wire.raft.checks import METADATA_PARTITION, only_partition
+from kraft_wire.raft.checks import METADATA_PARTITION
 from kraft_wire.raft.majority import Tally
 from kraft_wire.raft.outgoing import Call
-from kraft_wire.raft.peers import take_in, told, voter_peer
+from kraft_wire.raft.peers import ready_voter, take_in_voter
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Candidate, Prospective
 from kraft_wire.raft.voters import ReplicaKey
@@ -23,12 +23,10 @@ def ask_for_votes(quorum: Quorum, state: Prospective | Candidate) -> None:
     if state.tally.is_lost:
         return
     for voter_id in sorted(state.tally.outstanding):
-        peer = voter_peer(quorum, voter_id)
-        if peer is None or not quorum.outgoing.is_ready(peer, VoteRequest, quorum.now.monotonic_ms):
-            continue
+        peer = ready_voter(quorum, voter_id, VoteRequest)
         voter = quorum.history.voters.get(voter_id)
-        key = ReplicaKey(voter_id) if voter is None else voter.key
-        quorum.send(peer, _vote_request(quorum, key, is_pre_vote=isinstance(state, Prospective)))
+        if peer is not None and voter is not None:
+            quorum.send(peer, _vote_request(quorum, voter.key, is_pre_vote=isinstance(state, Prospective)))
 
 
 def _vote_request(quorum: Quorum, voter: ReplicaKey, *, is_pre_vote: bool) -> VoteRequest:
@@ -61,15 +59,11 @@ def handle_vote_response(quorum: Quorum, call: Call, response: VoteResponse) -> 
     if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
         handle_unsupported(quorum, call)
         return
-    answer = only_partition(response.topics)
-    if response.error_code != ErrorCode.NONE or answer is None:
-        quorum.leave_alone(call)
-        return
-    said = told(quorum, answer.error_code, answer.leader_epoch, answer.leader_id, response.node_endpoints)
-    if not take_in(quorum, call, said):
-        return
+    answer = take_in_voter(quorum, call, response)
     state = quorum.state
-    if isinstance(state, Prospective | Candidate) and call.peer.id in state.tally.voters:
+    if answer is None or not isinstance(state, Prospective | Candidate):
+        return
+    if call.peer.id in state.tally.voters:
         _count(quorum, state, state.tally.with_answer(call.peer.id, granted=answer.vote_granted))
 
 

@@ -119,11 +119,11 @@ def give_up(quorum: Quorum) -> None:
     old = quorum.state
     assert isinstance(old, Prospective)  # only a Prospective can go back: a Candidate has voted for itself
     quorum.lost_elections += 1
-    # Afresh: whoever else stands now must not be refused because this leader once answered.
-    following = Following(leader_is_gone=old.following is not None and old.following.leader_is_gone)
     if old.leader_id is None or old.leader_id == quorum.config.node_id or not old.leader_endpoints:
         quorum.become(Unattached(old.epoch, quorum.failover_deadline_ms(), old.leader_id, old.voted))
         return
+    # Afresh: whoever else stands now must not be refused because this leader once answered.
+    following = Following(leader_is_gone=old.following is not None and old.following.leader_is_gone)
     deadline_ms = quorum.failover_deadline_ms() if following.leader_is_gone else _fetch_deadline_ms(quorum)
     quorum.become(Follower(old.epoch, old.leader_id, old.leader_endpoints, deadline_ms, old.voted, following))
 
@@ -151,7 +151,6 @@ def become_unattached(quorum: Quorum, epoch: int, leader_id: int | None = None) 
 def become_follower(quorum: Quorum, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
     """Somebody else leads ``epoch``; it must be heard of within the fetch timeout."""
     old = quorum.state
-    is_known = isinstance(old, Follower) and old.epoch == epoch
     quorum.become(
         Follower(
             epoch,
@@ -159,7 +158,7 @@ def become_follower(quorum: Quorum, epoch: int, leader_id: int, endpoints: Endpo
             endpoints,
             _fetch_deadline_ms(quorum),
             old.voted if old.epoch == epoch else None,
-            old.following if isinstance(old, Follower) and is_known else Following(),
+            old.following if isinstance(old, Follower) and old.epoch == epoch else Following(),
         )
     )
 
@@ -224,8 +223,12 @@ def _recall(quorum: Quorum, epoch: int) -> bool:
 
 def note_leader_gone(quorum: Quorum, state: Follower) -> None:
     """Evidence that the leader is gone: stand soon, instead of when the fetch timeout is over."""
+    stand_by(quorum, state, min(state.deadline_ms, quorum.failover_deadline_ms()))
+
+
+def stand_by(quorum: Quorum, state: Follower, deadline_ms: int) -> None:
+    """The leader is gone: stand at this time."""
     state.following.leader_is_gone = True
-    deadline_ms = min(state.deadline_ms, quorum.failover_deadline_ms())
     # Not a transition: the same follower of the same leader, only less patient.
     quorum.state = msgspec.structs.replace(state, deadline_ms=deadline_ms)
 

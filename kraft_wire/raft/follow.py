@@ -41,7 +41,7 @@ MAX_WAIT_MS: Final = 500
 def fetch(quorum: Quorum, state: Follower) -> None:
     """Keep one Fetch or FetchSnapshot under way: to the leader, or, while that one doesn't answer, to whoever
     may know a newer one."""
-    if quorum.outgoing.is_fetching() or quorum.log.flushed_offset < quorum.log.end_offset:
+    if not _may_fetch(quorum):
         return
     snapshot = state.following.snapshot
     if snapshot is not None and snapshot.is_complete:
@@ -57,7 +57,7 @@ def fetch(quorum: Quorum, state: Follower) -> None:
 
 def discover(quorum: Quorum, besides: Peer | None = None) -> None:
     """Ask anybody: a node that doesn't lead answers who does."""
-    if quorum.outgoing.is_fetching() or quorum.log.flushed_offset < quorum.log.end_offset:
+    if not _may_fetch(quorum):
         return
     now_ms = quorum.now.monotonic_ms
     ready = [
@@ -68,6 +68,10 @@ def discover(quorum: Quorum, besides: Peer | None = None) -> None:
     ]
     if ready:
         quorum.send(quorum.pick(ready), _fetch_request(quorum))
+
+
+def _may_fetch(quorum: Quorum) -> bool:
+    return not quorum.outgoing.is_fetching() and quorum.log.flushed_offset == quorum.log.end_offset
 
 
 def _fetch_request(quorum: Quorum) -> FetchRequest:

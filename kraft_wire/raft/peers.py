@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
 from kraft_wire.raft import elections
+from kraft_wire.raft.checks import only_partition
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.voters import Endpoint, Endpoints, Peer, endpoint_at
@@ -23,6 +25,14 @@ FIRST_BOOTSTRAP_ID = -2
 def voter_peer(quorum: Quorum, voter_id: int) -> Peer | None:
     """A voter, where it listens for controllers."""
     return peer_at(quorum, voter_id, quorum.history.voters.endpoints_of(voter_id))
+
+
+def ready_voter(quorum: Quorum, voter_id: int, request_type: type[Message]) -> Peer | None:
+    """A voter that can be asked now."""
+    peer = voter_peer(quorum, voter_id)
+    if peer is None or not quorum.outgoing.is_ready(peer, request_type, quorum.now.monotonic_ms):
+        return None
+    return peer
 
 
 def peer_at(quorum: Quorum, node_id: int, endpoints: Endpoints) -> Peer | None:
@@ -97,3 +107,46 @@ def take_in(quorum: Quorum, call: Call, said: Told) -> bool:
     elif quorum.state is before:
         quorum.leave_alone(call)
     return counts
+
+
+class _Answer(Protocol):
+    @property
+    def partition_index(self) -> int: ...
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def leader_id(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+
+
+A = TypeVar("A", bound=_Answer)
+A_co = TypeVar("A_co", bound=_Answer, covariant=True)
+
+
+class _Topic(Protocol[A_co]):
+    @property
+    def topic_name(self) -> str: ...
+    @property
+    def partitions(self) -> Sequence[A_co]: ...
+
+
+class _VoterResponse(Protocol[A_co]):
+    """A response to Vote, BeginQuorumEpoch or EndQuorumEpoch."""
+
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def topics(self) -> Sequence[_Topic[A_co]]: ...
+    @property
+    def node_endpoints(self) -> Sequence[_NodeEndpoint]: ...
+
+
+def take_in_voter(quorum: Quorum, call: Call, response: _VoterResponse[A]) -> A | None:
+    """The same for the answer of a voter: its partition where that counts."""
+    answer = only_partition(response.topics)
+    if response.error_code != ErrorCode.NONE or answer is None:
+        quorum.leave_alone(call)
+        return None
+    said = told(quorum, answer.error_code, answer.leader_epoch, answer.leader_id, response.node_endpoints)
+    return answer if take_in(quorum, call, said) else None

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, cast
 
-import msgspec
-
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages import (
@@ -204,9 +202,7 @@ def _follow_no_longer(quorum: Quorum, asked: PartitionData) -> None:
         for replica in asked.preferred_candidates
     ] or [ReplicaKey(node_id) for node_id in asked.preferred_successors]
     wait_ms = successor_wait_ms(quorum.config.replica_key, successors, quorum.config.election_backoff_max_ms)
-    state.following.leader_is_gone = True
-    # Not a transition: the same follower of the same leader, only less patient.
-    quorum.state = msgspec.structs.replace(state, deadline_ms=quorum.now.monotonic_ms + wait_ms)
+    elections.stand_by(quorum, state, quorum.now.monotonic_ms + wait_ms)
 
 
 def successor_wait_ms(key: ReplicaKey, successors: list[ReplicaKey], max_ms: int) -> int:
