@@ -179,6 +179,13 @@ class Node:
         if deadline_ms is not None and self._now.monotonic_ms - deadline_ms >= NOTICEABLE_PAUSE_MS:
             self.state.sessions.forgive(self._now.monotonic_ms - deadline_ms)
 
+    def _look_at_the_clock(self) -> None:
+        """Let the core do what is overdue before anything is decided: a process that stood still may lead no
+        more, and would learn it from its own proposal, half-way through a decision."""
+        deadline_ms = self.core.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= self._now.monotonic_ms:
+            self._drive(raft_events.Tick())
+
     # Raft: events in, effects out; those that concern the controller are acted on after all are passed on,
     # so that whatever the controller appends comes after whatever the core appended.
 
@@ -259,6 +266,7 @@ class Node:
 
     def _begin_with(self, event: StateLoaded) -> None:
         """What was applied until now is void: a snapshot took its place."""
+        self._look_at_the_clock()
         self._is_loading = False
         self.state.metadata = event.metadata
         self._applied_end = event.snapshot_id.end_offset
@@ -266,6 +274,7 @@ class Node:
         self._maybe_activate()
 
     def _replay(self, event: CommittedBatches) -> None:
+        self._look_at_the_clock()
         if self._is_loading:
             return
         for batch in event.batches:
@@ -332,6 +341,8 @@ class Node:
         if not api.supports(request.version):
             self._refuse(request, ErrorCode.UNSUPPORTED_VERSION, f"version {request.version} is not served")
             return
+        if api.is_write:
+            self._look_at_the_clock()
         match api.answered_by:
             case AnsweredBy.HANDLER if api.is_write and not (self._is_active and self.core.accepts_proposals):
                 self._refuse(request, ErrorCode.NOT_CONTROLLER, "this node is not the active controller")

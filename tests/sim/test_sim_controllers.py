@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from scenario import Scenario
 
 from kraft_wire.metadata.state import MetadataState
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kraft_wire.sim import controller_node
+from kraft_wire.sim.controller_node import ControllerNode
 from kraft_wire.sim.options import Options
+from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.swarm import options_of
 
@@ -29,6 +39,26 @@ def test_seeds_hold_with_whole_nodes(first: int) -> None:
         assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
         acknowledged += result.acknowledged
     assert acknowledged > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_leader_that_stood_still_decides_nothing_before_it_looks_at_the_clock(seed: int) -> None:
+    """It would resign half-way through its first decision, and confirm what nobody else has."""
+    scenario = Scenario(seed, controllers=True).with_leader()
+    scenario.workload.stop()
+    scenario.run_for(1_000)
+    leader = scenario.leader
+    assert isinstance(leader, ControllerNode)
+    answers: list[Message] = []
+    leader.on_answer = lambda token, response: answers.append(response)
+    leader.pause(10_000 * MS)
+    configs = [AlterableConfig(name="num.io.threads", config_operation=0, value="9")]
+    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=configs)
+    for token in (1, 2):
+        assert leader.ask((token,), IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    scenario.run_for(11_000)
+    said = [answer.responses[0].error_code for answer in answers]  # type: ignore[attr-defined]
+    assert said == [ErrorCode.NOT_CONTROLLER] * 2
 
 
 def test_a_state_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
