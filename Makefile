@@ -208,8 +208,9 @@ format: venv
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# A part of it by OPTIONS: `make bench OPTIONS="--only quorum large"` (see `python -m compat.bench --help`).
 bench: venv kafka
-	@$(BIN)/python -m compat.bench
+	@$(BIN)/python -m compat.bench $(OPTIONS)
 
 # More by OPTIONS: `make bench-codec OPTIONS=--quick` (see `python -m compat.bench_codec --help`).
 bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) $(COMPILED_STAMP)
