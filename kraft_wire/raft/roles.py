@@ -238,9 +238,12 @@ def _election(epoch: int, leader_id: int | None, voted: ReplicaKey | None) -> El
 def _free_vote_goes_to(
     state: Unattached | Prospective, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool
 ) -> bool:
-    """One vote an epoch, to whoever has at least our log; the same candidate may ask again."""
+    """One vote an epoch, to whoever has at least our log; the same candidate may ask again.
+
+    Where its directory was forgotten (quorum-state's version 0 has no room for it) nobody is known to be the
+    same any more, and the vote is spent. Java gives it to any directory of that id (KAFKA-16526)."""
     if is_pre_vote:
         return is_up_to_date
     if state.voted is not None:
-        return state.voted.matches(candidate)
+        return state.voted == candidate
     return state.leader_id is None and is_up_to_date

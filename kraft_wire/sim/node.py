@@ -17,6 +17,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.config import DurableState, RaftConfig
 from kraft_wire.raft.core import RaftCore
@@ -354,9 +355,12 @@ class SimNode:
         self.take(Flushed(mark.end_offset, generation))
 
     def _persist(self, effect: fx.PersistElectionState) -> None:
-        self.disk.write_election_state(effect.state)
+        state = effect.state
+        if not effect.kraft_version:
+            state = msgspec.structs.replace(state, voted_directory_id=Uuid.ZERO)  # as the file's version 0
+        self.disk.write_election_state(state)
         for check in self._world.checkers.persisted:
-            check(self, effect.state)
+            check(self, state)
 
     def _reply(self, effect: fx.Reply) -> None:
         self._answer(effect.token, effect.response)

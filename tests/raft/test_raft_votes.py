@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lone_node import DIRECTORY, LISTENER, OTHER_DIRECTORY, LoneNode, election, fetch, of_type, only
+from lone_node import (
+    DIRECTORY,
+    LISTENER,
+    OTHER_DIRECTORY,
+    LoneNode,
+    config,
+    election,
+    fetch,
+    of_type,
+    only,
+)
 
-from kraft_wire.log.files import ElectionState
+from kraft_wire.log.files import ElectionState, parse_quorum_state, quorum_state_text
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import (
@@ -24,6 +34,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import (
     AppendBatch,
     BecameLeader,
@@ -35,7 +46,7 @@ from kraft_wire.raft.effects import (
 )
 from kraft_wire.raft.errors import NotLeader
 from kraft_wire.raft.roles import Role
-from kraft_wire.raft.voters import ReplicaKey
+from kraft_wire.raft.voters import ReplicaKey, static_voters
 from kraft_wire.raft.votes import successor_wait_ms
 
 ELECTION_TIMEOUT_MS = 1000
@@ -202,6 +213,18 @@ def test_the_vote_outlives_a_restart(node: LoneNode) -> None:
     node.restart()
     assert node.core.epoch == 6
     assert not answer(node, vote(5, candidate=3)).vote_granted
+
+
+def test_a_vote_whose_directory_is_forgotten_goes_to_no_other() -> None:
+    """KAFKA-16526: version 0 of quorum-state has no room for the directory that was voted for. The same id
+    may be another replica by now, on a disk that knows nothing of this epoch."""
+    before = ElectionState(-1, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
+    kept = parse_quorum_state(quorum_state_text(before, version=0))
+    three = static_voters(LISTENER, {id: (f"controller-{id}.example", 9093) for id in (1, 2, 3)})
+    node = LoneNode(config(static=three), DurableState(election=kept))
+    assert node.core.epoch == 5
+    assert not answer(node, vote(5, last=(0, 0), directory=DIRECTORY)).vote_granted
+    assert answer(node, vote(6, last=(0, 0), directory=DIRECTORY)).vote_granted
 
 
 def test_candidates_one_after_another_cannot_keep_a_sole_voter_waiting(node: LoneNode) -> None:
