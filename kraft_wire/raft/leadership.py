@@ -7,7 +7,7 @@ import msgspec
 
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
-from kraft_wire.raft.majority import committed_end, majority_contact_ms, majority_of
+from kraft_wire.raft.majority import committed_end, contact_of_enough_ms, majority_of
 from kraft_wire.raft.voters import ReplicaKey, VoterSet
 
 
@@ -76,10 +76,11 @@ class Leadership:
 
     def majority_contact_ms(self) -> int | None:
         """When a majority was last heard of (monotonic); None where the leader is one by itself
-        (KAFKA-15489, KAFKA-16144)."""
-        if majority_of(len(self.voters)) == 1 and self._own_id in self.voters:
+        (KAFKA-15489, KAFKA-16144). A leader is always in contact with itself, which counts if it votes."""
+        others_needed = majority_of(len(self.voters)) - (self._own_id in self.voters)
+        if not others_needed:
             return None
-        return majority_contact_ms([progress.last_contact_ms for progress in self.others], len(self.voters))
+        return contact_of_enough_ms([progress.last_contact_ms for progress in self.others], others_needed)
 
     def successors(self) -> tuple[ReplicaKey, ...]:
         """The other voters, those with the most of the log first."""

@@ -22,13 +22,11 @@ def committed_end(end_offsets: Sequence[int | None]) -> int | None:
     return known[needed - 1] if len(known) >= needed else None
 
 
-def majority_contact_ms(last_contacts_ms: Sequence[int], voter_count: int) -> int:
-    """The latest time by which a majority was in contact: ``last_contacts_ms`` are those of the other voters,
-    and a node is always in contact with itself. Raises ValueError where a node alone is a majority."""
-    others_needed = majority_of(voter_count) - 1
-    if not others_needed:
-        raise ValueError("a majority of one is always in contact")
-    return sorted(last_contacts_ms, reverse=True)[others_needed - 1]
+def contact_of_enough_ms(last_contacts_ms: Sequence[int], needed: int) -> int:
+    """The latest time by which so many were in contact. Raises ValueError where nobody is needed."""
+    if not needed:
+        raise ValueError("nobody is always in contact")
+    return sorted(last_contacts_ms, reverse=True)[needed - 1]
 
 
 class Tally(msgspec.Struct, frozen=True, gc=False):

@@ -217,6 +217,33 @@ def test_a_majority_commits() -> None:
     assert leadership.high_watermark == 13
 
 
+def _leadership_of_a_removed_voter() -> Leadership:
+    """Node 1 leads until its successor is found; 2, 3 and 4 vote."""
+    others = voter_set(type(OWN_VOTER)(ReplicaKey(node_id, OTHER_DIRECTORY)) for node_id in (2, 3, 4))
+    return Leadership(1, 10, others, now_ms=0)
+
+
+def test_a_leader_that_is_no_voter_does_not_count_for_the_high_watermark() -> None:
+    """KAFKA-16530."""
+    leadership = _leadership_of_a_removed_voter()
+    now = Now(0, 0)
+    assert not leadership.flushed(13)
+    assert not leadership.fetched(ReplicaKey(2, OTHER_DIRECTORY), 12, 13, now)
+    assert leadership.fetched(ReplicaKey(3, OTHER_DIRECTORY), 13, 13, now)
+    assert leadership.high_watermark == 12
+    assert leadership.fetched(ReplicaKey(4, OTHER_DIRECTORY), 13, 13, now)
+    assert leadership.high_watermark == 13
+
+
+def test_a_leader_that_is_no_voter_is_not_in_contact_with_itself() -> None:
+    """KAFKA-16531: a majority of the voters has to fetch."""
+    leadership = _leadership_of_a_removed_voter()
+    leadership.fetched(ReplicaKey(2, OTHER_DIRECTORY), 10, 13, Now(2_000, 0))
+    assert leadership.majority_contact_ms() == 0
+    leadership.fetched(ReplicaKey(3, OTHER_DIRECTORY), 10, 13, Now(3_000, 0))
+    assert leadership.majority_contact_ms() == 2_000
+
+
 def test_nobody_acknowledges_with_the_leaders_own_id() -> None:
     leadership = Leadership(1, 0, VoterSet((OWN_VOTER,)), 0)
     with pytest.raises(InvariantViolated, match="own id"):

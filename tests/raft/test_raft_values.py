@@ -18,7 +18,7 @@ from kraft_wire.raft.errors import IllegalTransition, InvariantViolated
 from kraft_wire.raft.following import Following
 from kraft_wire.raft.history import OffsetHistory, VoterSetHistory
 from kraft_wire.raft.leadership import Leadership
-from kraft_wire.raft.majority import Tally, committed_end, majority_contact_ms, majority_of
+from kraft_wire.raft.majority import Tally, committed_end, contact_of_enough_ms, majority_of
 from kraft_wire.raft.parked import FetchCall, ParkedFetches
 from kraft_wire.raft.roles import (
     DURABLE,
@@ -234,12 +234,12 @@ def test_an_election_is_lost_when_those_who_have_not_answered_cannot_turn_it() -
     )
 
 
-def test_a_majority_was_in_contact_when_the_last_one_that_it_needs_was() -> None:
-    assert majority_contact_ms([10, 30], 3) == 30
-    assert majority_contact_ms([10, 30, 20, 40], 5) == 30
-    assert majority_contact_ms([10], 2) == 10
-    with pytest.raises(ValueError, match="majority of one"):
-        majority_contact_ms([], 1)
+def test_enough_were_in_contact_when_the_last_one_that_is_needed_was() -> None:
+    assert contact_of_enough_ms([10, 30], 1) == 30
+    assert contact_of_enough_ms([10, 30, 20, 40], 2) == 30
+    assert contact_of_enough_ms([10], 1) == 10
+    with pytest.raises(ValueError, match="nobody"):
+        contact_of_enough_ms([], 0)
 
 
 # Roles.
