@@ -102,6 +102,11 @@ class ControllerNode(SimNode):
         """Whether it processes writes."""
         return self.is_up and self._node.is_active
 
+    @property
+    def metadata(self) -> MetadataState:
+        """Its state, what isn't committed included."""
+        return self._node.state.metadata
+
     def _digest_of(self, snapshot: SnapshotFile) -> bytes:
         return self._world.checkers.committed_data.digest_at(snapshot.id.end_offset)
 

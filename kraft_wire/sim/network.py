@@ -39,8 +39,13 @@ def host_of(node_id: int) -> str:
     return f"node-{node_id}"
 
 
+def other_host_of(node_id: int) -> str:
+    """A second address of the same node."""
+    return f"front-{node_id}"
+
+
 def node_of(peer: Peer) -> int:
-    return int(peer.host.removeprefix("node-"))
+    return int(peer.host.rpartition("-")[2])
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,12 +112,14 @@ class Connection:
 
 
 class Network:
-    """All connections. A request's token is a number that only the network understands."""
+    """All connections. A request's token is a number that only the network understands. ``unroutable`` are
+    nodes and the hosts that nothing gets to from there."""
 
     def __init__(self, scheduler: Scheduler, links: Links, chance: random.Random, faults: Faults) -> None:
         self.links = links
         self.faults = faults
         self.nodes: dict[int, Endpoint] = {}
+        self.unroutable: set[tuple[int, str]] = set()
         self.garble: Callable[[int, Message], Message] | None = None
         self._scheduler = scheduler
         self._random = chance.random
@@ -130,6 +137,8 @@ class Network:
         if connection is None or not connection.is_open:
             connection = self._open[lane] = Connection(client, server)
         connection.pending[request_id] = None
+        if (client.id, peer.host) in self.unroutable:
+            return
         if self.faults.reset and self._random() < self.faults.reset:
             self.reset(connection)
             return

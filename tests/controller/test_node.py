@@ -10,7 +10,14 @@ from lone_controller import LISTENER, NODE_ID, LoneController, active_controller
 
 from kraft_wire.controller import envelope
 from kraft_wire.controller.context import Principal, Result
-from kraft_wire.controller.requests import Activated, ApiRequest, Decided, HandlerFailed, Peer, Refused
+from kraft_wire.controller.requests import (
+    Activated,
+    ApiRequest,
+    Decided,
+    HandlerFailed,
+    Peer,
+    Refused,
+)
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import CLUSTER_METADATA
@@ -25,10 +32,22 @@ from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbe
 from kraft_wire.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
+from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from kraft_wire.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from kraft_wire.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kraft_wire.protocol.messages.describe_configs_response import DescribeConfigsResponse
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kraft_wire.protocol.messages.list_offsets_request import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -189,6 +208,31 @@ def test_lost_leadership_undoes_what_is_not_committed_and_says_so() -> None:
     assert fingerprint(controller.state.metadata) == committed
 
 
+def test_a_standby_answers_what_it_may() -> None:
+    """KAFKA-15048: reads on a controller that doesn't lead failed."""
+    controller = _with_broker()
+    _lose_leadership(controller)
+    assert not controller.node.is_active
+    controller.ask("versions", ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
+    assert controller.answer("versions", ApiVersionsResponse).error_code == ErrorCode.NONE
+    controller.ask("cluster", DescribeClusterRequest(endpoint_type=2), 1)
+    assert controller.answer("cluster", DescribeClusterResponse).error_code == ErrorCode.NONE
+
+
+def test_a_read_waits_for_what_it_shows() -> None:
+    """KAFKA-15048: what isn't committed was listed."""
+    controller = _with_broker()
+    value = AlterableConfig(name="ssl.keystore.location", config_operation=0, value="/new")
+    change = AlterConfigsResource(resource_type=4, resource_name="", configs=[value])
+    controller.ask("alter", IncrementalAlterConfigsRequest(resources=[change]), 1)
+    read = DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=4, resource_name="1")])
+    controller.ask("read", read, 4)
+    assert not {"alter", "read"} & set(controller.replies)
+    _lose_leadership(controller)
+    (answer,) = controller.answer("read", DescribeConfigsResponse).results
+    assert answer.error_code == ErrorCode.NOT_CONTROLLER
+
+
 def test_a_lone_voter_that_lost_its_leadership_leads_again_and_keeps_the_log() -> None:
     controller = _with_broker()
     controller.ask("create", _create_topic("a"), 7)
@@ -275,6 +319,7 @@ def test_a_defect_in_a_handler_costs_one_request_and_changes_nothing(
 
 
 def test_a_request_for_too_many_records_costs_the_request_not_the_leader() -> None:
+    """KAFKA-14204, KAFKA-14996."""
     controller = _with_broker()
     topics = [CreatableTopic(name=f"t{n}", num_partitions=1, replication_factor=1) for n in range(9_000)]
     controller.ask("create", CreateTopicsRequest(topics=topics), 7)

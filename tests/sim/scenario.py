@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 from typing import Any
 
+import msgspec
+
 from kraft_wire.sim.checkers import Checker
 from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.network import PORT, host_of, other_host_of
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.randomness import stream
@@ -74,15 +77,21 @@ class Scenario:
         open_pairs = {pair for one, other in edges for pair in ((one, other), (other, one))}
         self.cut(pair for pair in permutations(self.options.voter_ids, 2) if pair not in open_pairs)
 
+    def make_unroutable(self, node: SimNode, other_id: int) -> None:
+        """A node reaches another only where bootstrap servers are, which have addresses of their own now."""
+        servers = tuple((other_host_of(voter_id), PORT) for voter_id in self.options.voter_ids)
+        node.config = msgspec.structs.replace(node.config, bootstrap_servers=servers)
+        self.cluster.network.unroutable.add((node.id, host_of(other_id)))
+
     def heal(self) -> None:
         self.cluster.network.links.unblock_all()
 
     # Waiting.
 
-    def until(self, condition: Callable[[], bool], within_ms: int = WITHIN_MS) -> None:
+    def until(self, condition: Callable[[], bool], within_ms: int = WITHIN_MS, poll_us: int = 5 * MS) -> None:
         scheduler = self.cluster.scheduler
         end_us = scheduler.now_us + within_ms * MS
-        assert scheduler.run_until_true(condition, end_us, 5 * MS), f"not within {within_ms} ms"
+        assert scheduler.run_until_true(condition, end_us, poll_us), f"not within {within_ms} ms"
 
     def run_for(self, ms: int) -> None:
         self.cluster.scheduler.run_until(self.cluster.scheduler.now_us + ms * MS)

@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 from transcript import replay
 
-SCRIPTS = sorted((Path(__file__).parent.parent / "scripts").glob("*.txt"))
+FOLDER = Path(__file__).parent.parent / "scripts"
+SCRIPTS = sorted(FOLDER.glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_script(path: Path) -> None:
     text = path.read_text()
     assert replay(text) == text, f"read the diff after: python tests/sim/transcript.py {path}"
+
+
+def test_every_script_is_in_the_index() -> None:
+    index = (FOLDER / "README.md").read_text()
+    assert [path.name for path in SCRIPTS if f"`{path.name}`" not in index] == []

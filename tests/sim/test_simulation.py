@@ -18,7 +18,6 @@ from kraft_wire.sim.swarm import options_of, schedule_of
 
 SEEDS = 1_000
 SEEDS_A_TEST = 10
-SECONDS = 120
 
 REPEATED = """
 import msgspec
@@ -34,10 +33,9 @@ for seed in range(50):
 def test_seeds_hold(first: int) -> None:
     acknowledged = 0
     for seed in range(first, first + SEEDS_A_TEST):
-        result = simulate(options_of(seed, SECONDS))
+        result = simulate(options_of(seed))
         replay = msgspec.json.encode(result.options).decode()
         assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
-        assert result.simulated_seconds >= SECONDS
         acknowledged += result.acknowledged
     assert acknowledged > 0
 

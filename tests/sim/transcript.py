@@ -12,6 +12,7 @@ happens now into the files, to be read as a diff. Every invariant of the simulat
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,25 @@ from typing import Any
 import msgspec
 from scenario import Scenario
 
-from kraft_wire.sim.disk import flipped
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kraft_wire.protocol.messages.incremental_alter_configs_response import (
+    IncrementalAlterConfigsResponse,
+)
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.sim import checkers
+from kraft_wire.sim.controller_node import ControllerNode, state_hash
+from kraft_wire.sim.disk import Disk, flipped
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.violations import Violation
+from kraft_wire.sim.workload import BROKER, CONFIGS_VERSION, SET
 
+SETTING = "ssl.keystore.location"
 SEPARATOR = "----"
 
 
@@ -32,11 +48,15 @@ class Transcript:
     def __init__(self) -> None:
         self._scenario: Scenario | None = None
         self._leader_id = 0
+        self._asked: list[str] = []
         self._commands: dict[str, Callable[..., Iterator[str]]] = {
             "cluster": self._cluster,
             "start": self._start,
             "elect": self._elect,
+            "commit": self._commit,
             "propose": self._propose,
+            "configure": self._configure,
+            "answers": self._answers,
             "run": self._run,
             "isolate": self._isolate,
             "cut": self._cut,
@@ -53,9 +73,12 @@ class Transcript:
             "delete-snapshots": self._delete_snapshots,
             "new-disk": self._new_disk,
             "snapshot": self._snapshot,
+            "unroutable": self._unroutable,
             "state": self._state,
+            "applied": self._applied,
             "log": self._log,
             "quorum-state": self._quorum_state,
+            "snapshots": self._snapshots,
         }
 
     def execute(self, line: str) -> list[str]:
@@ -85,8 +108,10 @@ class Transcript:
     # Life.
 
     def _cluster(self, settings: dict[str, str], **_: Any) -> Iterator[str]:
+        """``without`` names invariants that what is done to the nodes breaks by itself."""
+        without = [getattr(checkers, name) for name in settings.pop("without", "").split(",") if name]
         values: dict[str, Any] = {name: int(value) for name, value in settings.items()}
-        self._scenario = Scenario(values.pop("seed", 1), **values)
+        self._scenario = Scenario(values.pop("seed", 1), without=without, **values)
         yield from ()
 
     def _start(self, numbers: list[int], **_: Any) -> Iterator[str]:
@@ -133,6 +158,17 @@ class Transcript:
         self._leader_id = leader.id
         yield f"node {leader.id} leads epoch {leader.raft.epoch}"
 
+    def _commit(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        """Run until a leader has committed everything below an offset, and not a moment longer."""
+
+        def is_committed() -> bool:
+            leader = self.scenario.cluster.leader
+            return leader is not None and (leader.raft.high_watermark or 0) >= numbers[0]
+
+        self.scenario.until(is_committed, poll_us=50)
+        self._leader_id = self.scenario.leader.id
+        yield from self._state([self._leader_id])
+
     def _settled_leader(self) -> SimNode | None:
         leader = self.scenario.cluster.leader
         if leader is None or leader.raft.high_watermark != leader.disk.end_offset:
@@ -152,6 +188,30 @@ class Transcript:
             return
         yield f"node {node.id} has {node.raft.log_end_offset}, high watermark {node.raft.high_watermark}"
 
+    def _configure(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        """Ask a controller so many times for new defaults of brokers' settings: ``settings`` of them at once,
+        each ``bytes`` long."""
+        node = self._nodes([self._number(settings.get("to", "leader"))])[0]
+        assert isinstance(node, ControllerNode), "cores alone take no requests: `cluster controllers=1`"
+        for _number in range(numbers[0]):
+            value = str(len(self._asked)).rjust(int(settings.get("bytes", 1)), "0")
+            self._asked.append("waits")
+            node.on_answer = self._take_answer
+            request = _change_of_defaults(int(settings.get("settings", 1)), value)
+            if not node.ask((len(self._asked) - 1,), request, CONFIGS_VERSION):
+                self._asked[-1] = "is refused by a standby"
+            self.scenario.run_for(20)
+        yield from self._answers()
+
+    def _take_answer(self, token: tuple[int], response: Message) -> None:
+        assert isinstance(response, IncrementalAlterConfigsResponse)
+        self._asked[token[0]] = f"is answered {ErrorCode.of(response.responses[0].error_code).name}"
+
+    def _answers(self, **_: Any) -> Iterator[str]:
+        """What became of what was asked for with ``configure``."""
+        for said, count in Counter(self._asked).items():
+            yield f"{count} {said}"
+
     # The network.
 
     def _isolate(self, numbers: list[int], **_: Any) -> Iterator[str]:
@@ -165,6 +225,13 @@ class Transcript:
 
     def _heal(self, **_: Any) -> Iterator[str]:
         self.scenario.heal()
+        yield from ()
+
+    def _unroutable(self, numbers: list[int], pairs: list[tuple[int, int]], **_: Any) -> Iterator[str]:
+        """Before it starts: the first of each pair can't reach the second where that says it listens, only at
+        a bootstrap server's address."""
+        for one, other in pairs:
+            self.scenario.make_unroutable(self.scenario.cluster.nodes[one], other)
         yield from ()
 
     def _garble(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
@@ -206,20 +273,29 @@ class Transcript:
             node.disk.is_suspect = True
         yield from ()
 
-    def _new_disk(self, numbers: list[int], **_: Any) -> Iterator[str]:
+    def _new_disk(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
+        """Formatted as at first; or, with a ``directory``, under that id and without voters."""
         for node in self._nodes(numbers):
-            node.disk = self.scenario.cluster.formatted_disk(node.id)
+            if "directory" in settings:
+                directory_id = Uuid(bytes([int(settings["directory"])] * 16))
+                node.config = msgspec.structs.replace(node.config, directory_id=directory_id)
+                node.disk = Disk(None)
+            else:
+                node.disk = self.scenario.cluster.formatted_disk(node.id)
         yield from ()
 
     def _snapshot(self, numbers: list[int], **_: Any) -> Iterator[str]:
         for node in self._nodes(numbers):
             node.take_snapshot()
         self.scenario.run_for(600)
-        for node in self._nodes(numbers):
-            names = ", ".join(f"{id.end_offset}-{id.epoch}" for id in sorted(node.disk.snapshots))
-            yield f"node {node.id} begins at {node.disk.start_offset}, snapshots {names}"
+        yield from self._snapshots(numbers)
 
     # Looking.
+
+    def _snapshots(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        for node in self._nodes(numbers):
+            names = ", ".join(f"{id.end_offset}-{id.epoch}" for id in sorted(node.disk.snapshots))
+            yield f"node {node.id} begins at {node.disk.start_offset}, snapshots {names or 'none'}"
 
     def _state(self, numbers: list[int], **_: Any) -> Iterator[str]:
         for node in self._nodes(numbers):
@@ -234,6 +310,15 @@ class Transcript:
                 f" log {raft.log_start_offset} to {raft.log_end_offset},"
                 f" high watermark {raft.high_watermark}{lost}"
             )
+
+    def _applied(self, numbers: list[int], **_: Any) -> Iterator[str]:
+        """Whose state machines are alike, what isn't committed included."""
+        alike: dict[bytes, list[int]] = {}
+        for node in self._nodes(numbers):
+            if node.is_up:
+                alike.setdefault(_state_of(node), []).append(node.id)
+        for ids in alike.values():
+            yield f"the same state: {', '.join(f'node {id}' for id in ids)}"
 
     def _log(self, numbers: list[int], **_: Any) -> Iterator[str]:
         for node in self._nodes(numbers):
@@ -254,6 +339,19 @@ class Transcript:
             else:
                 leader, vote = state.leader_id, state.voted_id
                 yield f"node {node.id}: epoch {state.leader_epoch}, leader {leader}, voted for {vote}"
+
+
+def _change_of_defaults(settings: int, value: str) -> IncrementalAlterConfigsRequest:
+    changes = [
+        AlterableConfig(name=f"listener.name.l{number}.{SETTING}", config_operation=SET, value=value)
+        for number in range(settings)
+    ]
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=changes)
+    return IncrementalAlterConfigsRequest(resources=[resource])
+
+
+def _state_of(node: SimNode) -> bytes:
+    return state_hash(node.metadata) if isinstance(node, ControllerNode) else node.digest
 
 
 def replay(text: str) -> str:

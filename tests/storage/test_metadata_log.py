@@ -266,10 +266,14 @@ def test_epochs_are_kept_in_memory_and_in_the_checkpoint(tmp_path: Path) -> None
     assert open_log(tmp_path).epochs.entries == expected
 
 
-@pytest.mark.parametrize("text", ["", "0\n1\n9 9\n", "\x00\x00\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "0\n0\n", "0\n1\n9 9\n", "0\n2\n1 0\n2 3\n", "0\n2\n1 0\n", "\x00\x00\x00"]
+)
 def test_a_wrong_epoch_checkpoint_is_made_anew_from_the_log(
     log: MetadataLog, tmp_path: Path, text: str
 ) -> None:
+    """KAFKA-16541: a checkpoint that was written late, or that a power cut tore, was believed. Here the log
+    itself says which epoch began where."""
     log.close()
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_text(text)
