@@ -44,13 +44,14 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat check format bench bench-codec lock clean
+.PHONY: help venv kafka kcat strace java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
 	@echo 'make test    all tests, those with real Kafka brokers included'
 	@echo 'make check   format, lint, types, import contracts, generated code'
 	@echo 'make format  let ruff format and fix what it can'
+	@echo 'make campaign   the simulator for as long as you like: OPTIONS="--hours 8 --first 1000000"; the result goes to tests/sim/campaign.txt'
 	@echo 'make bench   our controller beside the Java one'
 	@echo 'make bench-codec   our codec beside the Java one and those of Python clients'
 	@echo 'make wheel-compiled   the optional wheel with the compiled codec, into dist'
@@ -196,6 +197,10 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 test-compat: venv kafka kcat
 	$(BIN)/pytest compat
 
+# More by OPTIONS (see `python tests/sim/campaign.py --help`); the result is tests/sim/campaign.txt.
+campaign: venv
+	@$(BIN)/python tests/sim/campaign.py $(OPTIONS)
+
 check: venv
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
@@ -208,8 +213,9 @@ format: venv
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# A part of it by OPTIONS: `make bench OPTIONS="--only quorum large"` (see `python -m compat.bench --help`).
 bench: venv kafka
-	@$(BIN)/python -m compat.bench
+	@$(BIN)/python -m compat.bench $(OPTIONS)
 
 # More by OPTIONS: `make bench-codec OPTIONS=--quick` (see `python -m compat.bench_codec --help`).
 bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) $(COMPILED_STAMP)

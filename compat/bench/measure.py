@@ -110,7 +110,7 @@ def _start(controller: JvmController | OurController) -> float:
     """Seconds from the process's start to the answer to its first write."""
     began = time.perf_counter()
     controller.start()
-    while not _write_succeeds(controller.port):
+    while not write_succeeds(controller.port):
         if not controller.running_process.running:
             raise ProcessFailed(f"{controller.name} ended\n{controller.running_process.tail()}")
         if time.perf_counter() - began > 60:
@@ -119,7 +119,8 @@ def _start(controller: JvmController | OurController) -> float:
     return time.perf_counter() - began
 
 
-def _write_succeeds(port: int) -> bool:
+def write_succeeds(port: int) -> bool:
+    """Whether a write was taken on a new connection, if there can be one."""
     try:
         with WireClient(port, timeout_s=5.0) as client:
             return write_succeeded(client)

@@ -34,6 +34,7 @@ class PretendBroker:
     def __init__(self, node_id: int, cluster_id: str, controller_port: int) -> None:
         self.node_id = node_id
         self._client = WireClient(controller_port, client_id=str(node_id))
+        self.directory = _random_uuid()
         self.epoch = self._register(cluster_id)
         wait_until(lambda: not self._beat().is_fenced, f"pretend broker {node_id} to be unfenced")
         self._closing = threading.Event()
@@ -71,7 +72,7 @@ class PretendBroker:
                 )
                 for feature in self._features()
             ],
-            log_dirs=(_random_uuid(),),
+            log_dirs=(self.directory,),
         )
         response = self._client.call(request, 4, BrokerRegistrationResponse)
         if response.error_code != ErrorCode.NONE:

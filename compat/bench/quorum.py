@@ -55,8 +55,8 @@ def measure_quorum(
         quorum.format()
         quorum.start()
         one_in_flight = _create_topics(quorum, sizes)
-        killed = [_fail_over(quorum, _kill) for _ in range(sizes.failovers)]
-        stopped = [_fail_over(quorum, _stop) for _ in range(sizes.failovers)]
+        killed = [_fail_over(quorum, kill) for _ in range(sizes.failovers)]
+        stopped = [_fail_over(quorum, stop) for _ in range(sizes.failovers)]
     return QuorumFigures(killed, stopped, one_in_flight)
 
 
@@ -78,33 +78,36 @@ def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None]) -> f
     writers = [Writer(controller) for controller in others]
     began = time.perf_counter()
     end(leader)
-    took_s = _until_written(writers, began)
+    until_written(writers)
+    took_s = time.perf_counter() - began
     for writer in writers:
         writer.close()
     leader.running_process.wait(30)
     leader.start()
-    wait_until(lambda: len(quorum.running) == 3 and _have_caught_up(quorum), "all three to be in step")
+    wait_until(lambda: all_in_step(quorum), "all three to be in step")
     return took_s
 
 
-def _kill(controller: Controller) -> None:
+def kill(controller: Controller) -> None:
     controller.running_process.send_signal(signal.SIGKILL)
 
 
-def _stop(controller: Controller) -> None:
+def stop(controller: Controller) -> None:
     controller.running_process.send_signal(signal.SIGTERM)
 
 
-def _until_written(writers: Iterable[Writer], began: float) -> float:
+def until_written(writers: Iterable[Writer]) -> Writer:
+    """Whoever does a write first."""
+    began = time.perf_counter()
     while time.perf_counter() - began < GIVE_UP_S:
         for writer in writers:
             if writer.try_once():
-                return time.perf_counter() - began
+                return writer
         time.sleep(ASK_AGAIN_S)
     raise WaitTimeout(f"nobody wrote within {GIVE_UP_S:g} s")
 
 
-def _have_caught_up(quorum: ControllerQuorum) -> bool:
+def all_in_step(quorum: ControllerQuorum) -> bool:
     """Whether every controller listens, and every voter has all that the leader has."""
     with suppress(OSError):
         for controller in quorum.controllers.values():
@@ -118,6 +121,7 @@ class Writer:
     """A connection to one controller that stays open."""
 
     def __init__(self, controller: Controller) -> None:
+        self.controller = controller
         self._client = WireClient(controller.port, timeout_s=GIVE_UP_S)
 
     def try_once(self) -> bool:

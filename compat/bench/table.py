@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Generic, TypeVar
 
 import msgspec
 
+from compat.bench.damage import PLACES, DamageFigures
+from compat.bench.large_quorum import LargeFigures, client_ms, role_ms
 from compat.bench.measure import JAVA_NAME, Figures, Sizes
 from compat.bench.quorum import QuorumFigures, median_ms
 
@@ -14,12 +17,14 @@ F = TypeVar("F")
 
 
 class Row(msgspec.Struct, Generic[F], frozen=True):
-    """One figure of both; ``goal`` is the ratio ours/Java to reach, as far as one is set."""
+    """One figure of both. A goal is what ours is to stay below: ``goal`` as a ratio ours/Java, ``limit`` by
+    itself."""
 
     title: str
     value: Callable[[F], float]
     unit: str
     goal: float | None = None
+    limit: float | None = None
 
 
 def rows(sizes: Sizes) -> list[Row[Figures]]:
@@ -50,17 +55,47 @@ def quorum_rows() -> list[Row[QuorumFigures]]:
     ]
 
 
+def large_rows() -> list[Row[LargeFigures]]:
+    wrote, limit = "LEADER role → first write answered", 100
+    return [
+        Row("all three started, until one writes", lambda f: f.started.client_s, "s"),
+        Row(f"  {wrote}", lambda f: f.started.role_s * 1000, "ms", limit=limit),
+        Row("leader killed, until the next one writes", lambda f: median(client_ms(f.killed)), "ms"),
+        Row(f"  {wrote}", lambda f: median(role_ms(f.killed)), "ms", limit=limit),
+        Row("  the slowest of these", lambda f: max(role_ms(f.killed)), "ms", limit=limit),
+        Row("leader stopped, until the next one writes", lambda f: median(client_ms(f.stopped)), "ms"),
+        Row(f"  {wrote}", lambda f: median(role_ms(f.stopped)), "ms", limit=limit),
+        Row("  the slowest of these", lambda f: max(role_ms(f.stopped)), "ms", limit=limit),
+        Row("resident memory, idle, the largest of three", lambda f: f.resident_bytes / 2**20, "MiB"),
+    ]
+
+
+def damage_rows() -> list[Row[DamageFigures]]:
+    return [_damage_row(place) for place in PLACES]
+
+
+def _damage_row(place: float) -> Row[DamageFigures]:
+    return Row(f"topics left, a bit flipped at {place:.0%} of B's log", lambda f: f.topics_left[place], "")
+
+
 def table(rows: Sequence[Row[F]], ours: F, java: F) -> str:
-    lines = [f"{'':42}{'ours':>12}{JAVA_NAME:>14}  {'':14}{'ours/Java':>10}  {'goal':>7}"]
+    lines = [_line("", "ours", JAVA_NAME, "", "ours/Java", "goal")]
     for row in rows:
         of_ours, of_java = row.value(ours), row.value(java)
-        goal = "" if row.goal is None else f"≤ {row.goal:.3f}"
-        lines.append(
-            f"{row.title:42}{_figure(of_ours):>12}{_figure(of_java):>14}  {row.unit:14}"
-            f"{of_ours / of_java:>10.3f}  {goal:>7}"
-        )
+        ratio = f"{of_ours / of_java:.3f}" if of_java else "–"
+        lines.append(_line(row.title, _figure(of_ours), _figure(of_java), row.unit, ratio, _goal(row)))
     return "\n".join(lines)
 
 
+def _line(title: str, ours: str, java: str, unit: str, ratio: str, goal: str) -> str:
+    return f"{title:46}{ours:>12}{java:>14}  {unit:14}{ratio:>10}  {goal:>9}"
+
+
+def _goal(row: Row[F]) -> str:
+    if row.limit is not None:
+        return f"≤ {row.limit:g} {row.unit}"
+    return "" if row.goal is None else f"≤ {row.goal:.3f}"
+
+
 def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
+    return f"{value:,.0f}" if value >= 100 or isinstance(value, int) else f"{value:,.2f}"

@@ -17,6 +17,7 @@ from compat.harness.nodes import JvmBroker, JvmController, OurController
 from compat.harness.ports import free_port
 from compat.harness.processes import ProcessFailed, Workspace
 from compat.harness.tool_server import ToolServer
+from compat.harness.tools import segments
 from compat.harness.waiting import wait_until
 from compat.harness.wire import WireClient, describe_quorum
 from kraft_wire.protocol.errors import ErrorCode
@@ -218,6 +219,14 @@ def log_bytes(controller: Controller) -> bytes:
     """The first segment."""
     path = controller.data_folder / "__cluster_metadata-0" / f"{0:020d}.log"
     return path.read_bytes()
+
+
+def flip_a_bit(controller: Controller, place: float = 0.5) -> None:
+    """In the only segment of a controller that doesn't run: 0 is its beginning, 1 its end."""
+    [segment] = segments(controller.data_folder)
+    data = bytearray(segment.read_bytes())
+    data[int(len(data) * place)] ^= 0x10
+    segment.write_bytes(data)
 
 
 def directory_id(node_id: int) -> str:

@@ -85,6 +85,10 @@ class ManagedProcess:
         """Memory that the process and its children have in RAM now (Linux: VmRSS)."""
         return sum(_resident_bytes(pid) for pid in _process_tree(self.pid))
 
+    def cpu_seconds(self) -> float:
+        """What the process and its children that still run have spent on a processor (Linux)."""
+        return sum(_cpu_seconds(pid) for pid in _process_tree(self.pid))
+
     def log_text(self) -> str:
         return self.log_path.read_text(errors="replace")
 
@@ -128,6 +132,12 @@ def _resident_bytes(pid: int) -> int:
     if match is None:
         raise ProcessFailed(f"process {pid} has no resident memory: it has ended")
     return int(match[1]) * 1024
+
+
+def _cpu_seconds(pid: int) -> float:
+    # Fields 14 and 15 of proc_pid_stat(5); the second, the command's name in parentheses, may hold anything.
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Workspace:

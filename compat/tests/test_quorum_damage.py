@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat.conftest import make_workspace
-from compat.harness.controllers import Controller, ControllerQuorum
+from compat.harness.controllers import Controller, ControllerQuorum, flip_a_bit
 from compat.harness.nodes import run_command
 from compat.harness.tool_server import ToolServer
 from compat.harness.tools import KafkaTools, segments
@@ -41,14 +41,6 @@ def quorum(tool_server: ToolServer, tmp_path: Path) -> Iterator[ControllerQuorum
         for controller in quorum.running:
             controller.stop()
         yield quorum
-
-
-def flip_a_bit(controller: Controller) -> None:
-    """In the middle of the log."""
-    [segment] = segments(controller.data_folder)
-    data = bytearray(segment.read_bytes())
-    data[len(data) // 2] ^= 0x10
-    segment.write_bytes(data)
 
 
 def _topics(controller: Controller, tools: KafkaTools) -> set[str]:

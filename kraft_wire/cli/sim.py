@@ -77,14 +77,14 @@ def _run(options: Options, *, minimise: bool, trace: bool) -> bool:
     from kraft_wire.sim.simulation import simulate
 
     result = simulate(options, print if trace else None)
-    _tell(result)
+    tell(result)
     if result.violation is not None and minimise:
         print("minimising")
-        _tell(Minimiser(result, report=print).minimise())
+        tell(Minimiser(result, report=print).minimise())
     return result.violation is None
 
 
-def _tell(result: Result) -> None:
+def tell(result: Result) -> None:
     print(
         f"seed {result.options.seed}: {result.events} events, {result.simulated_seconds:.3f} simulated"
         f" seconds, {result.acknowledged} acknowledged, trace {result.hash}"
@@ -96,14 +96,14 @@ def _tell(result: Result) -> None:
     from kraft_wire.sim.swarm import schedule_of
 
     print(result.details, end="")
-    print(f"commit {_commit()}")
+    print(f"commit {commit()}")
     for fault in schedule_of(result.options):
         print(f"  {fault}")
     replay = msgspec.json.encode(result.options).decode()
     print(f"replay with: kraft-wire sim --trace --options {shlex.quote(replay)}")
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit that this runs from, or else the version."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"],

@@ -54,6 +54,7 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 
 NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded
@@ -399,6 +400,8 @@ class Node:
         for batch in batches:
             base_offset = self.core.log_end_offset
             self._drive(raft_events.Propose(batch.values))
+            if not self._is_active:
+                raise InvariantViolated("a proposal ended the leadership that it was made in")
             self._writes.apply(batch, base_offset)
             self._effects.append(Decided(batch.records))
 

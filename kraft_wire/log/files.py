@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import google_crc32c
 import msgspec
 
 from kraft_wire.log.errors import MalformedFile
@@ -82,7 +83,8 @@ def quorum_state_version(kraft_version: int) -> int:
 
 
 def quorum_state_text(state: ElectionState, version: int, voter_ids: Iterable[int] = ()) -> str:
-    """The text of quorum-state, one line of JSON as Java writes it. Only version 0 names the voters."""
+    """The text of quorum-state: one line of JSON as Java writes it, and one with its checksum, which Java
+    doesn't read. Only version 0 names the voters."""
     election: dict[str, Any] = {
         "leaderId": state.leader_id,
         "leaderEpoch": state.leader_epoch,
@@ -95,7 +97,12 @@ def quorum_state_text(state: ElectionState, version: int, voter_ids: Iterable[in
         election["votedDirectoryId"] = str(state.voted_directory_id)
     else:
         raise ValueError(f"{QUORUM_STATE} has versions 0 and 1, not {version}")
-    return msgspec.json.encode({**election, "data_version": version}).decode()
+    line = msgspec.json.encode({**election, "data_version": version}).decode()
+    return f"{line}\n{_checksum_line(line)}"
+
+
+def _checksum_line(line: str) -> str:
+    return f"crc32c {google_crc32c.value(line.encode()):08x}\n"
 
 
 class _QuorumStateJson(msgspec.Struct):
@@ -107,9 +114,12 @@ class _QuorumStateJson(msgspec.Struct):
 
 
 def parse_quorum_state(text: str) -> ElectionState:
-    """Read quorum-state, version 0 or 1. Raises MalformedFile."""
+    """Read quorum-state, version 0 or 1, with the checksum line of ours or without. Raises MalformedFile."""
+    line, _, checksum_line = text.partition("\n")
+    if checksum_line and checksum_line != _checksum_line(line):
+        raise MalformedFile(QUORUM_STATE, "its first line doesn't match the checksum in its second")
     try:
-        read = msgspec.json.decode(text.partition("\n")[0].encode(), type=_QuorumStateJson)
+        read = msgspec.json.decode(line.encode(), type=_QuorumStateJson)
         if read.data_version not in (0, 1):
             raise ValueError(f"data_version {read.data_version} is unknown, expected 0 or 1")
         directory_id = Uuid.ZERO

@@ -9,7 +9,7 @@ import msgspec
 
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import Result, simulate
-from kraft_wire.sim.swarm import SAFETY_SHARE, schedule_of
+from kraft_wire.sim.swarm import schedule_of, seconds_for
 
 MAX_RUNS = 400
 LEAST_SECONDS = 2
@@ -58,7 +58,7 @@ class Minimiser:
 
     def _cut_time(self) -> None:
         """The schedule's beginning doesn't depend on its end: stop soon after what happened, or earlier."""
-        just_enough = int(self.best.simulated_seconds / SAFETY_SHARE) + 2
+        just_enough = seconds_for(int(self.best.simulated_seconds * 1000)) + 1
         if just_enough < self.best.options.seconds:
             self._still_fails(replace(self.best.options, seconds=just_enough))
         while (seconds := self.best.options.seconds * 3 // 4) >= LEAST_SECONDS:

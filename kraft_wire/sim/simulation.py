@@ -14,7 +14,7 @@ from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
-from kraft_wire.sim.swarm import SAFETY_SHARE, schedule_of
+from kraft_wire.sim.swarm import safety_ms, schedule_of
 from kraft_wire.sim.trace import Trace
 from kraft_wire.sim.violations import Violation
 from kraft_wire.sim.workload import SECOND_US, Workload
@@ -82,7 +82,7 @@ class Simulation:
         self.workload.start()
         for fault in schedule_of(self.options):
             self.cluster.scheduler.at(fault.at_ms * MS, self._strike, fault)
-        self.cluster.scheduler.run_until(int(self.options.seconds * SAFETY_SHARE) * SECOND_US)
+        self.cluster.scheduler.run_until(safety_ms(self.options.seconds) * MS)
         self._heal_majority()
         self._heal_all()
 
@@ -143,7 +143,8 @@ class Simulation:
         cluster.let_up()
         self._trace.add(f"{cluster.scheduler.now_us} healed all")
         self._converge(list(cluster.nodes.values()), "Liveness")
-        cluster.scheduler.run_until(cluster.scheduler.now_us + QUIET_US)
+        whole_run_us = (self.options.seconds - 1) * SECOND_US
+        cluster.scheduler.run_until(max(cluster.scheduler.now_us + QUIET_US, whole_run_us))
         self._converge(list(cluster.nodes.values()), "Liveness")
         self.workload.stop()
         cluster.scheduler.run_until(cluster.scheduler.now_us + SECOND_US)

@@ -16,7 +16,19 @@ from kraft_wire.sim.options import Options
 from kraft_wire.sim.randomness import stream
 
 SAFETY_SHARE = 0.7
-"""How much of a run has faults; the rest of it is for getting well again."""
+RECOVERY_MS = 18_000
+"""The end of a run has no faults, it is for getting well again: a share of a short one, so long of a longer
+one."""
+
+
+def safety_ms(seconds: int) -> int:
+    """How much of a run has faults."""
+    return max(int(seconds * 1000 * SAFETY_SHARE), seconds * 1000 - RECOVERY_MS)
+
+
+def seconds_for(safe_ms: int) -> int:
+    """The shortest run that has faults for so long."""
+    return min(int(safe_ms / SAFETY_SHARE), safe_ms + RECOVERY_MS) // 1000 + 1
 
 
 def options_of(seed: int, seconds: int = 120) -> Options:
@@ -70,7 +82,7 @@ def schedule_of(options: Options) -> list[Fault]:
     if not options.fault_kinds:
         return []
     chance = stream(options.seed, "schedule")
-    end_ms = int(options.seconds * 1000 * SAFETY_SHARE)
+    end_ms = safety_ms(options.seconds)
     schedule: list[Fault] = []
     at_ms = 0
     while True:

@@ -41,14 +41,19 @@ def test_quorum_state_as_java_wrote_it() -> None:
     state = parse_quorum_state(text)
     assert state == ElectionState(leader_id=1, leader_epoch=3)
     assert state.has_leader and not state.has_voted
-    assert quorum_state_text(state, 1) == text
+    assert json_line(quorum_state_text(state, 1)) == text
+
+
+def json_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def test_quorum_state_of_both_versions() -> None:
     assert quorum_state_text(VOTED, 1) == (
         '{"leaderId":-1,"leaderEpoch":4,"votedId":2,"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1}'
+        "\ncrc32c 347774d1\n"
     )
-    assert quorum_state_text(VOTED, 0, [1, 2]) == (
+    assert json_line(quorum_state_text(VOTED, 0, [1, 2])) == (
         '{"clusterId":"","leaderId":-1,"leaderEpoch":4,"votedId":2,"appliedOffset":0,'
         '"currentVoters":[{"voterId":1},{"voterId":2}],"data_version":0}'
     )
@@ -59,7 +64,7 @@ def test_quorum_state_of_both_versions() -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_the_generated_message_reads_the_same(version: int) -> None:
-    obj = json.loads(quorum_state_text(VOTED, version, [1, 2]))
+    obj = json.loads(json_line(quorum_state_text(VOTED, version, [1, 2])))
     message = QuorumStateData.from_json(obj, version)
     assert (message.leader_id, message.leader_epoch, message.voted_id) == (-1, 4, 2)
     assert message.voted_directory_id == (DIRECTORY if version else Uuid.ZERO)
@@ -72,9 +77,29 @@ def test_version_0_forgets_the_directory() -> None:
     assert state.has_voted
 
 
-def test_only_the_first_line_counts_and_unknown_fields_do_not() -> None:
-    text = quorum_state_text(VOTED, 1)[:-1] + ',"later":[1]}'
-    assert parse_quorum_state(text + "\nnoise") == VOTED
+def test_unknown_fields_of_quorum_state_do_not_count() -> None:
+    text = json_line(quorum_state_text(VOTED, 1))[:-1] + ',"later":[1]}'
+    assert parse_quorum_state(text) == parse_quorum_state(text + "\n") == VOTED
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_no_flipped_bit_changes_what_quorum_state_says(version: int) -> None:
+    data = quorum_state_text(VOTED, version, [1, 2, 3]).encode()
+    said = parse_quorum_state(data.decode())
+    for bit in range(len(data) * 8):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        try:
+            assert parse_quorum_state(flipped.decode("latin-1")) == said
+        except MalformedFile:
+            continue
+
+
+@pytest.mark.parametrize("end", [" ", "noise", "\n", "crc32c", "crc32c 00000000\n", "crc32c 00000000"])
+def test_a_second_line_of_quorum_state_is_the_checksum(end: str) -> None:
+    text = json_line(quorum_state_text(VOTED, 1)) + "\n" + end
+    with pytest.raises(MalformedFile, match="doesn't match the checksum"):
+        parse_quorum_state(text)
 
 
 @given(
@@ -90,7 +115,7 @@ def test_quorum_state_is_read_as_it_was_written(
     assert parse_quorum_state(quorum_state_text(state, 1)) == state
 
 
-GOOD: dict[str, Any] = json.loads(quorum_state_text(VOTED, 1))
+GOOD: dict[str, Any] = json.loads(json_line(quorum_state_text(VOTED, 1)))
 
 
 @pytest.mark.parametrize(

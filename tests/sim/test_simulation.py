@@ -18,6 +18,7 @@ from kraft_wire.sim.swarm import options_of, schedule_of
 
 SEEDS = 1_000
 SEEDS_A_TEST = 10
+SECONDS = 120
 
 REPEATED = """
 import msgspec
@@ -33,9 +34,10 @@ for seed in range(50):
 def test_seeds_hold(first: int) -> None:
     acknowledged = 0
     for seed in range(first, first + SEEDS_A_TEST):
-        result = simulate(options_of(seed))
+        result = simulate(options_of(seed, SECONDS))
         replay = msgspec.json.encode(result.options).decode()
         assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
+        assert result.simulated_seconds >= SECONDS
         acknowledged += result.acknowledged
     assert acknowledged > 0
 

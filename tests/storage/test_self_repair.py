@@ -477,6 +477,17 @@ def test_a_quorum_state_that_cannot_be_read_is_set_aside(path: Path, text: str) 
     assert open_store(path).no_vote_up_to_epoch == EPOCH + EPOCHS_WITHOUT_TRACE
 
 
+def test_a_flipped_bit_in_the_vote_costs_the_vote(path: Path) -> None:
+    store = open_store(path)
+    store.write_election_state(ElectionState(voted_id=2, leader_epoch=EPOCH + 1), kraft_version=0)
+    store.close()
+    file = partition(path) / "quorum-state"
+    flip(file, file.read_bytes().index(b'"votedId":2') + len('"votedId":'), bit=0)
+    store = open_store(path)
+    assert "doesn't match the checksum" in str(store.recovery.corrupt_quorum_state)
+    assert (store.election, store.no_vote_up_to_epoch) == (None, EPOCH + 1 + EPOCHS_WITHOUT_TRACE)
+
+
 def test_a_new_node_whose_quorum_state_rots_has_perhaps_voted(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", NODE_ID)))
     open_store(tmp_path).close()
@@ -493,7 +504,7 @@ def test_a_quorum_state_that_the_log_contradicts_is_the_one_that_rots(path: Path
     store.log.append(epoch_batches(END, 7, [1]))
     store.close()
     file = partition(path) / "quorum-state"
-    file.write_text(file.read_text().replace('"leaderEpoch":7', '"leaderEpoch":5'))
+    file.write_text(file.read_text().splitlines()[0].replace('"leaderEpoch":7', '"leaderEpoch":5'))
     store = open_store(path, (NODE_ID,))
     assert store.log.end_offset == END + 2
     assert "says epoch 5, and the log holds whole batches of epoch 7" in str(

@@ -1,0 +1,165 @@
+"""The long campaign: seed after seed on all cores, each as cores alone and as whole controllers. What came of
+the last one is written to campaign.txt, beside this file.
+
+    python tests/sim/campaign.py --hours 8 --first 1000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime
+from itertools import count, islice
+from pathlib import Path
+
+import msgspec
+
+from kraft_wire.cli.sim import commit, tell
+from kraft_wire.sim.minimise import Minimiser
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.simulation import Result, simulate
+from kraft_wire.sim.swarm import options_of
+
+RESULT = Path(__file__).parent / "campaign.txt"
+TELL_EVERY_S = 30
+SECONDS_AN_HOUR = 3600
+
+
+def runs_of(seed: int, seconds: int) -> list[Options]:
+    """Both kinds of run that a seed stands for."""
+    options = options_of(seed, seconds)
+    return [options, msgspec.structs.replace(options, controllers=True)]
+
+
+def run_seed(seed: int, seconds: int) -> list[Result]:
+    """In a process of its own: all runs of a seed, a failing one as small as it gets."""
+    results = [simulate(options) for options in runs_of(seed, seconds)]
+    return [result if result.violation is None else Minimiser(result).minimise() for result in results]
+
+
+class Tally:
+    """What has come of it so far."""
+
+    def __init__(self, first: int, jobs: int) -> None:
+        self.first = self.last = first
+        self.seeds = 0
+        self.violations: list[Result] = []
+        self._jobs = jobs
+        self._runs = 0
+        self._events = 0
+        self._acknowledged = 0
+        self._simulated_seconds = 0.0
+        self._commit = commit()
+        self._began_s = time.monotonic()
+
+    def add(self, seed: int, results: Sequence[Result]) -> None:
+        self.seeds += 1
+        self.last = max(self.last, seed)
+        for result in results:
+            self._runs += 1
+            self._events += result.events
+            self._acknowledged += result.acknowledged
+            self._simulated_seconds += result.simulated_seconds
+            if result.violation is not None:
+                self.violations.append(result)
+
+    @property
+    def real_hours(self) -> float:
+        return (time.monotonic() - self._began_s) / SECONDS_AN_HOUR
+
+    def __str__(self) -> str:
+        per_second = self._events / max(self.real_hours * SECONDS_AN_HOUR, 0.001)
+        return (
+            f"{self.seeds} seeds, {self._simulated_seconds / SECONDS_AN_HOUR:.1f} simulated hours in"
+            f" {self.real_hours:.2f}, {per_second:,.0f} events/s, {len(self.violations)} violations"
+        )
+
+    def report(self) -> str:
+        """For the file."""
+        rows = {
+            "commit": self._commit,
+            "finished": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+            "seeds": f"{self.seeds:,} ({self.first} to {self.last}), as cores and as controllers",
+            "runs": f"{self._runs:,}",
+            "simulated hours": f"{self._simulated_seconds / SECONDS_AN_HOUR:,.1f}",
+            "real hours": f"{self.real_hours:.2f} on {self._jobs} cores",
+            "events": f"{self._events:,}",
+            "acknowledged": f"{self._acknowledged:,}",
+            "violations": f"{len(self.violations)}",
+        }
+        lines = ["The last long run of the simulator, as `make campaign` left it.", ""]
+        lines += [f"{name:<16} {value}" for name, value in rows.items()]
+        for failed in self.violations:
+            replay = msgspec.json.encode(failed.options).decode()
+            lines += ["", f"seed {failed.options.seed}: {failed.violation}", f"  {replay}"]
+        return "\n".join(lines) + "\n"
+
+
+class Campaign:
+    """Keeps all cores busy until there are enough seeds, or it is late enough."""
+
+    def __init__(
+        self, tally: Tally, seeds: Iterator[int], deadline_s: float, jobs: int, seconds: int
+    ) -> None:
+        self._tally = tally
+        self._seeds = seeds
+        self._deadline_s = deadline_s
+        self._jobs = jobs
+        self._seconds = seconds
+        self._under_way: dict[Future[list[Result]], int] = {}
+
+    def run(self) -> None:
+        with ProcessPoolExecutor(self._jobs) as pool:
+            told_s = time.monotonic()
+            self._refill(pool)
+            while self._under_way:
+                done, _ = wait(self._under_way, timeout=TELL_EVERY_S, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._take(future)
+                self._refill(pool)
+                if time.monotonic() - told_s >= TELL_EVERY_S:
+                    told_s = time.monotonic()
+                    print(self._tally, flush=True)
+
+    def _refill(self, pool: ProcessPoolExecutor) -> None:
+        if time.monotonic() >= self._deadline_s:
+            return
+        for seed in islice(self._seeds, self._jobs + 1 - len(self._under_way)):
+            self._under_way[pool.submit(run_seed, seed, self._seconds)] = seed
+
+    def _take(self, future: Future[list[Result]]) -> None:
+        results = future.result()
+        self._tally.add(self._under_way.pop(future), results)
+        for result in results:
+            if result.violation is not None:
+                tell(result)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, help="how many seeds; 1,000 where --hours isn't given")
+    parser.add_argument("--hours", type=float, help="go on for so long")
+    parser.add_argument("--first", type=int, default=1_000_000, help="the first seed")
+    parser.add_argument("--seconds", type=int, default=120, help="simulated seconds of a run")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many processes")
+    parser.add_argument("--result", type=Path, default=RESULT, help="the file that keeps what came of it")
+    asked = parser.parse_args(arguments)
+    wanted = 1_000 if asked.seeds is None and asked.hours is None else asked.seeds
+    seeds = count(asked.first) if wanted is None else iter(range(asked.first, asked.first + wanted))
+    deadline_s = float("inf") if asked.hours is None else time.monotonic() + asked.hours * SECONDS_AN_HOUR
+    tally = Tally(asked.first, asked.jobs)
+    try:
+        Campaign(tally, seeds, deadline_s, asked.jobs, asked.seconds).run()
+    except KeyboardInterrupt:
+        print("stopped before its end")
+    asked.result.write_text(tally.report())
+    print(tally.report())
+    return 1 if tally.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
