@@ -7,8 +7,9 @@ which only grow, and writes the new snapshot beside them.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -39,12 +40,25 @@ class SnapshotProcess:
             str(snapshot_id.epoch),
         ]
         try:
-            result = await trio.run_process(
-                command, capture_stdout=True, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
-            )
+            with _end_of_this_process() as stdin:
+                result = await trio.run_process(
+                    command, capture_stdout=True, capture_stderr=True, check=False, stdin=stdin
+                )
         except OSError as error:
             raise SnapshotProcessFailed(f"{sys.executable} can't be started: {error}") from error
         if result.returncode:
             words = result.stderr.decode(errors="replace").strip()
             raise SnapshotProcessFailed(words or f"its process ended with status {result.returncode}")
         return msgspec.json.decode(result.stdout, type=SnapshotWritten)
+
+
+@contextmanager
+def _end_of_this_process() -> Iterator[int]:
+    """A pipe that ends when this process does, however it does: the child must not go on alone in a folder
+    that the next controller owns."""
+    readable, writable = os.pipe()
+    try:
+        yield readable
+    finally:
+        os.close(readable)
+        os.close(writable)

@@ -3,13 +3,14 @@ EPOCH``.
 
 Reads the newest snapshot before END_OFFSET and the committed log from there on, without locks: neither
 changes below END_OFFSET while the owner of the folder waits for this process. Prints what was written as
-one line of JSON.
+one line of JSON. Ends with its standard input, which is the owner's to hold open.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,11 +142,17 @@ def _segment_batches(path: Path) -> Iterator[Batch]:
 def main(arguments: list[str]) -> None:
     """The process. What is wrong with the folder or the disk is one line on stderr; status 1."""
     folder, end_offset, epoch = arguments
+    threading.Thread(target=_end_with_the_owner, daemon=True).start()
     try:
         written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)))
     except LogError as error:
         sys.exit(str(error))
     sys.stdout.write(msgspec.json.encode(written).decode())
+
+
+def _end_with_the_owner() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
 
 
 if __name__ == "__main__":

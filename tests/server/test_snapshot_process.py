@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kraft_wire.log.files import segment_file_name
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
 
 ID = SnapshotId(10, 1)
+GIVE_UP_S = 30.0
 
 
 async def test_what_the_process_says_is_told(tmp_path: Path) -> None:
@@ -36,3 +43,34 @@ async def test_a_process_that_can_not_be_started_is_a_failed_snapshot(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
     with pytest.raises(SnapshotProcessFailed, match="can't be started"):
         await SnapshotProcess(tmp_path).make(ID)
+
+
+def test_a_process_ends_with_the_controller_that_started_it(tmp_path: Path) -> None:
+    """The folder's next owner must not share it."""
+    os.mkfifo(tmp_path / segment_file_name(0))  # whoever reads it waits
+    owner = "import sys, trio; from kraft_wire.server.snapshot_process import *; from pathlib import Path; "
+    making = "trio.run(SnapshotProcess(Path(sys.argv[1])).make, SnapshotId(10, 1))"
+    controller = subprocess.Popen([sys.executable, "-c", owner + making, str(tmp_path)])
+    try:
+        wait_for(lambda: len(processes_with(tmp_path)) == 2, "the process to start")
+    finally:
+        controller.kill()
+        controller.wait()
+    wait_for(lambda: not processes_with(tmp_path), "the process to end")
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + GIVE_UP_S
+    while not condition():
+        assert time.monotonic() < deadline, f"gave up waiting for {what}"
+        time.sleep(0.01)
+
+
+def processes_with(word: Path) -> list[int]:
+    """Those whose command lines name it."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if os.fsencode(word) in command.read_bytes().split(b"\0"):
+                found.append(int(command.parent.name))
+    return found

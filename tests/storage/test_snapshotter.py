@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -119,7 +120,12 @@ def test_the_process_says_what_it_wrote(folder: Path) -> None:
     snapshot_id = LATER[-1]
     arguments = [str(folder), str(snapshot_id.end_offset), str(snapshot_id.epoch)]
     command = [sys.executable, "-m", "kraft_wire.storage.snapshotter", *arguments]
-    result = subprocess.run(command, capture_output=True, check=True)
+    readable, writable = os.pipe()
+    try:
+        result = subprocess.run(command, stdin=readable, capture_output=True, check=True)
+    finally:
+        os.close(readable)
+        os.close(writable)
     told = json.loads(result.stdout)
     assert told["snapshot_id"] == list(snapshot_id)
     assert told["size_bytes"] == (folder / JAVA_SNAPSHOTS[snapshot_id].name).stat().st_size
