@@ -7,18 +7,17 @@ again, and compares. Needs root, for the loop device and the mount.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from power_disk import IN_MEMORY, PowerDisk
 from storage_samples import data_batch, leader_change
 
 from kraft_wire.log.batch import split_batches
@@ -29,9 +28,6 @@ from kraft_wire.storage.incoming_snapshot import IncomingSnapshot
 from kraft_wire.storage.log import LogConfig
 from kraft_wire.storage.store import Store
 
-EXT4_IOC_SHUTDOWN = 0x8004587D
-WITHOUT_FLUSHING_THE_JOURNAL = (2).to_bytes(4, sys.byteorder)
-IMAGE_MIB = 64
 LONGEST_WRITING_S = 0.02
 CONFIG = LogConfig(segment_bytes=6000, tail_cache_bytes=1000)
 
@@ -218,30 +214,19 @@ class Expected:
 
 
 class PowerCutter:
-    """The parent: an image in memory, a mount of it."""
+    """The parent."""
 
-    def __init__(self, scratch: Path, seed: int) -> None:
-        self.image, self.mount_point = scratch / "disk", scratch / "mount"
-        self.folder = self.mount_point / "data"
+    def __init__(self, disk: PowerDisk, seed: int) -> None:
+        self.disk = disk
+        self.folder = disk.mount_point / "data"
         self.chance = random.Random(seed)
         self.expected = Expected()
         self.cuts_while_opening = 0
 
     def format(self) -> None:
-        with self.image.open("wb") as file:
-            file.truncate(IMAGE_MIB << 20)
-        _run("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1", str(self.image))
-        self.mount_point.mkdir()
-        self.mount()
         self.folder.mkdir()
         (self.folder / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", 1)))
         os.sync()
-
-    def mount(self) -> None:
-        _run("mount", "-o", "loop", str(self.image), str(self.mount_point))
-
-    def unmount(self) -> None:
-        _run("umount", str(self.mount_point))
 
     def cycle(self) -> None:
         """Write for a moment, lose power, look."""
@@ -258,26 +243,18 @@ class PowerCutter:
         else:
             heard = b""
         time.sleep(self.chance.uniform(0, LONGEST_WRITING_S))
-        self._cut()
+        self.disk.cut_power()
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         with os.fdopen(readable, "rb") as said:
             lines = (heard + said.read()).decode().splitlines()
-        self.unmount()
-        self.mount()
+        self.disk.restore_power()
         if os.waitstatus_to_exitcode(status) not in (0, -signal.SIGKILL):
             raise AssertionError("the writer ended by itself")
         self.cuts_while_opening += not lines
         for line in lines:
             self.expected.hear(line)
         self._look()
-
-    def _cut(self) -> None:
-        fd = os.open(self.mount_point, os.O_RDONLY)
-        try:
-            fcntl.ioctl(fd, EXT4_IOC_SHUTDOWN, WITHOUT_FLUSHING_THE_JOURNAL)
-        finally:
-            os.close(fd)
 
     def _look(self) -> None:
         store = Store.open(self.folder, node_id=1, config=CONFIG)
@@ -301,19 +278,13 @@ def _write_until_the_disk_fails(folder: Path, pipe: int, seed: int) -> None:
         os._exit(status)
 
 
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-
-
 def main(seed: int, cuts: int) -> None:
-    in_memory = Path("/dev/shm")
-    scratch = Path(tempfile.mkdtemp(dir=in_memory if in_memory.is_dir() else None))
-    cutter = PowerCutter(scratch, seed)
+    scratch = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
     try:
-        cutter.format()
+        disk = PowerDisk(scratch / "disk", scratch / "mount")
         try:
+            cutter = PowerCutter(disk, seed)
+            cutter.format()
             for number in range(cuts):
                 try:
                     cutter.cycle()
@@ -323,7 +294,7 @@ def main(seed: int, cuts: int) -> None:
             expected = cutter.expected
             print(cuts, cutter.cuts_while_opening, expected.durable_end, expected.election[0])
         finally:
-            cutter.unmount()
+            disk.unmount()
     finally:
         shutil.rmtree(scratch)
 

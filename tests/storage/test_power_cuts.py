@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ CUTS = 100
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_was_flushed_survives_power_cuts(seed: int) -> None:
     """A real file system loses its power. This needs root, for a loop device and a mount."""
-    command = [sys.executable, str(Path(__file__).with_name("power_cutter.py")), str(seed), str(CUTS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    script = Path(__file__).with_name("power_cutter.py")
+    environment = {**os.environ, "PYTHONPATH": str(script.parents[1])}  # power_disk.py
+    command = [sys.executable, str(script), str(seed), str(CUTS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     cuts, while_opening, written, epoch = map(int, done.stdout.split())
     assert cuts == CUTS > while_opening
