@@ -44,7 +44,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec lock clean
+.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
@@ -84,6 +84,16 @@ strace:
 		apt-get -qq install -y strace || { apt-get -qq update && apt-get -qq install -y strace; }; \
 	else \
 		echo 'make: no `strace` on the PATH: install it from your system'"'"'s packages, for disks that fail (Debian: sudo apt-get install strace)' >&2; exit 1; \
+	fi
+
+# Root as well, which the tests themselves ask for: they make namespaces, loop devices and mounts.
+network:
+	@command -v ip >/dev/null && command -v nsenter >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'make: installing iproute2 and util-linux'; \
+		apt-get -qq install -y iproute2 util-linux || { apt-get -qq update && apt-get -qq install -y iproute2 util-linux; }; \
+	else \
+		echo 'make: no `ip` or no `nsenter` on the PATH: install them from your system'"'"'s packages, for networks that are cut (Debian: sudo apt-get install iproute2 util-linux)' >&2; exit 1; \
 	fi
 
 compiler:
@@ -194,7 +204,7 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		$(BIN)/pytest compiled/tests -n 2
 
-test-compat: venv kafka kcat
+test-compat: venv kafka kcat strace network
 	$(BIN)/pytest compat
 
 # More by OPTIONS (see `python tests/sim/campaign.py --help`); the result is tests/sim/campaign.txt.

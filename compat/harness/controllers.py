@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from compat.harness import clients, views
 from compat.harness.cluster import NEWEST_KAFKA, ControllerKind, random_cluster_id
 from compat.harness.jars import find_jars
-from compat.harness.nodes import JvmBroker, JvmController, OurController
+from compat.harness.nodes import HERE, JvmBroker, JvmController, OurController, Place
 from compat.harness.ports import free_port
 from compat.harness.processes import ProcessFailed, Workspace
 from compat.harness.tool_server import ToolServer
@@ -46,12 +46,14 @@ class ControllerQuorum:
         kinds: Sequence[ControllerKind],
         voters: Voters = "dynamic",
         properties: Mapping[str, str] | None = None,
+        places: Sequence[Place] = (),
     ) -> None:
         self.workspace = workspace
         self.tools = tools
         self.cluster_id = random_cluster_id()
         self.voters = voters
         self.ports = {FIRST_CONTROLLER_ID + n: free_port() for n in range(len(kinds))}
+        self.places = dict(zip(self.ports, places or [HERE] * len(kinds), strict=True))
         self.controllers: dict[int, Controller] = {
             id: self._make(kind, id, properties or {}) for id, kind in zip(self.ports, kinds, strict=True)
         }
@@ -60,18 +62,21 @@ class ControllerQuorum:
 
     @property
     def address_list(self) -> str:
-        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+        return ",".join(self._addresses().values())
+
+    def _addresses(self) -> dict[int, str]:
+        return {id: f"{self.places[id].host}:{port}" for id, port in self.ports.items()}
 
     def _quorum_properties(self) -> dict[str, str]:
         if self.voters == "dynamic":
             return {"controller.quorum.bootstrap.servers": self.address_list}
-        voters = ",".join(f"{id}@127.0.0.1:{port}" for id, port in self.ports.items())
+        voters = ",".join(f"{id}@{address}" for id, address in self._addresses().items())
         return {"controller.quorum.voters": voters, "controller.quorum.bootstrap.servers": ""}
 
     def _make(self, kind: ControllerKind, id: int, properties: Mapping[str, str]) -> Controller:
         extra = {**self._quorum_properties(), **properties}
         if kind == "ours":
-            return OurController(self.workspace, id, extra, self.ports[id])
+            return OurController(self.workspace, id, extra, self.ports[id], self.places[id])
         return JvmController(self.workspace, id, find_jars(NEWEST_KAFKA), self.tools, extra, self.ports[id])
 
     # Starting.
@@ -89,7 +94,7 @@ class ControllerQuorum:
     def _voter_options(self) -> list[str]:
         if self.voters == "static":
             return []
-        entries = (f"{id}@127.0.0.1:{port}:{directory_id(id)}" for id, port in self.ports.items())
+        entries = (f"{id}@{address}:{directory_id(id)}" for id, address in self._addresses().items())
         return ["--initial-controllers", ",".join(entries)]
 
     def start(self, ids: Iterable[int] | None = None) -> None:
@@ -97,20 +102,21 @@ class ControllerQuorum:
         for id in self.controllers if ids is None else ids:
             self.controllers[id].start()
 
-    def add_broker(self, node_id: int) -> JvmBroker:
+    def add_broker(self, node_id: int, properties: Mapping[str, str] | None = None) -> JvmBroker:
         """A formatted broker, not started."""
         jars = find_jars(NEWEST_KAFKA)
         broker = JvmBroker(self.workspace, node_id, jars, self.tools, self.address_list)
         if self.voters == "static":
             broker.change_properties(self._quorum_properties())
+        broker.change_properties(properties or {})
         broker.format(self.cluster_id)
         self.brokers[node_id] = broker
         return broker
 
-    def start_brokers(self, count: int) -> None:
+    def start_brokers(self, count: int, properties: Mapping[str, str] | None = None) -> None:
         """Start brokers 1 to ``count``, and wait until every one is unfenced."""
         for node_id in range(1, count + 1):
-            self.add_broker(node_id).start()
+            self.add_broker(node_id, properties).start()
         for broker in self.brokers.values():
             broker.wait_until_ready()
         self.wait_for_brokers()
@@ -135,7 +141,7 @@ class ControllerQuorum:
     def leader_among(self, controllers: Iterable[Controller]) -> Controller | None:
         """The same of these."""
         for controller in controllers:
-            with suppress(OSError), WireClient(controller.port, timeout_s=2.0) as client:
+            with suppress(OSError), connect(controller, timeout_s=2.0) as client:
                 partition = describe_quorum(client).topics[0].partitions[0]
                 if partition.error_code == ErrorCode.NONE and partition.high_watermark > 0:
                     return controller
@@ -143,7 +149,7 @@ class ControllerQuorum:
 
     def controller_id_by(self, controller: Controller) -> int | None:
         """The active controller's id, as another says (DescribeCluster); None while it can't say."""
-        with WireClient(controller.port) as client:
+        with connect(controller) as client:
             request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
             response = client.call(request, DESCRIBE_CLUSTER_VERSION, DescribeClusterResponse)
         return response.controller_id if response.error_code == ErrorCode.NONE else None
@@ -174,7 +180,7 @@ class ControllerQuorum:
         began = time.monotonic()
         while time.monotonic() - began < timeout_s:
             for controller in self.running:
-                with suppress(OSError), WireClient(controller.port, timeout_s=2.0) as client:
+                with suppress(OSError), connect(controller, timeout_s=2.0) as client:
                     if _create_topic(client, name) in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                         return time.monotonic() - began
         raise AssertionError(f"no controller created {name} within {timeout_s} s")
@@ -196,7 +202,7 @@ class ControllerQuorum:
 
         def same() -> bytes | None:
             leader = self.leader()
-            with WireClient(leader.port) as client:
+            with connect(leader) as client:
                 if not self.in_step(client):
                     return None
             logs = [log_bytes(controller) for controller in self.running]
@@ -213,6 +219,11 @@ class ControllerQuorum:
         return partition.error_code == ErrorCode.NONE and all(
             voter.log_end_offset >= partition.high_watermark > 0 for voter in partition.current_voters
         )
+
+
+def connect(controller: Controller, timeout_s: float = 30.0) -> WireClient:
+    """A connection to a controller, wherever it runs. Raises OSError."""
+    return WireClient(controller.port, host=controller.place.host, timeout_s=timeout_s)
 
 
 def log_bytes(controller: Controller) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import javaproperties
+import msgspec
 
 from compat.harness.jars import KafkaJars, java
 from compat.harness.paths import COMMAND, NODE_LOGGING, ROOT, MissingComponent
@@ -21,24 +22,39 @@ QUICK_JVM = ("-Xmx256m", *JVM_OPTIONS)
 EXIT_CODE_OF_JVM_AFTER_SIGTERM = 128 + signal.SIGTERM
 
 
+class Place(msgspec.Struct, frozen=True):
+    """Where a node runs: its host's address, what its command is run by there, and the folder that holds its
+    data (None: the workspace's)."""
+
+    host: str = HOST
+    command_prefix: Sequence[str] = ()
+    folder: Path | None = None
+
+
+HERE = Place()
+
+
 class Node(ABC):
     """One node: its properties file, its data folder, and its process while it runs.
 
     The port and the folder stay the same over restarts; an object of the same name and port is the same node.
     """
 
-    def __init__(self, workspace: Workspace, name: str, node_id: int, port: int | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, name: str, node_id: int, port: int | None = None, place: Place = HERE
+    ) -> None:
         self.workspace = workspace
         self.name = name
         self.node_id = node_id
+        self.place = place
         self.port = free_port() if port is None else port
-        self.data_folder = workspace.folder / name / "data"
+        self.data_folder = (place.folder or workspace.folder / name) / "data"
         self.properties_file = workspace.folder / name / "server.properties"
         self.process: ManagedProcess | None = None
 
     @property
     def address(self) -> str:
-        return f"{HOST}:{self.port}"
+        return f"{self.place.host}:{self.port}"
 
     @property
     def running_process(self) -> ManagedProcess:
@@ -215,8 +231,9 @@ class OurController(Node):
         node_id: int,
         extra_properties: Mapping[str, str] | None = None,
         port: int | None = None,
+        place: Place = HERE,
     ) -> None:
-        super().__init__(workspace, f"controller-{node_id}", node_id, port)
+        super().__init__(workspace, f"controller-{node_id}", node_id, port, place)
         if not COMMAND.exists():
             raise MissingComponent(f"{COMMAND} is not there: run `make venv`")
         self.write_properties(
@@ -230,9 +247,8 @@ class OurController(Node):
         ).check_returncode()
 
     def start(self) -> None:
-        self.process = self.workspace.start(
-            self.name, [str(COMMAND), "server", str(self.properties_file)], {"PYTHONUNBUFFERED": "1"}
-        )
+        command = [*self.place.command_prefix, str(COMMAND), "server", str(self.properties_file)]
+        self.process = self.workspace.start(self.name, command, {"PYTHONUNBUFFERED": "1"})
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         wait_until_active(self.running_process, self.port, timeout_s)

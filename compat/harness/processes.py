@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -81,6 +82,15 @@ class ManagedProcess:
         self._process.kill()
         self._process.wait()
 
+    def kill_with_children(self) -> None:
+        """SIGKILL to it and all that it has started, then wait until they are gone."""
+        family = _process_tree(self.pid) if self.running else []
+        for pid in family:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        wait_until(lambda: not any(map(_is_there, family)), f"{self.name} and its children to be gone")
+
     def resident_bytes(self) -> int:
         """Memory that the process and its children have in RAM now (Linux: VmRSS)."""
         return sum(_resident_bytes(pid) for pid in _process_tree(self.pid))
@@ -124,6 +134,15 @@ def _process_tree(pid: int) -> list[int]:
         for child in listed.read_text().split()
     )
     return [pid, *(descendant for child in children for descendant in _process_tree(child))]
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process still holds files: one that nobody has waited for doesn't."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def _resident_bytes(pid: int) -> int:
