@@ -41,7 +41,7 @@ from kraft_wire.controller.requests import (
     WriteSnapshot,
 )
 from kraft_wire.controller.snapshot_policy import SnapshotPolicy
-from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.log.batch import Batch, record_values
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ApiError, ErrorCode, ProtocolError
 from kraft_wire.protocol.message import Message
@@ -50,7 +50,6 @@ from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
-from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
@@ -288,9 +287,7 @@ class Node:
 
     def _replay_batch(self, batch: Batch) -> None:
         if not batch.header.is_control:
-            for record in iter_records(batch):
-                metadata_record, _ = decode_metadata_record(record.value)
-                self.state.metadata.replay(metadata_record, record.offset)
+            self.state.metadata.replay_values(record_values(batch), batch.header.base_offset)
         self._applied_end = batch.header.next_offset
         self._snapshots.committed(batch.header.size_bytes, self._now.monotonic_ms)
 

@@ -7,7 +7,7 @@ item access; questions about all rows go to the arrays.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
@@ -58,6 +58,14 @@ class DirectoryNumbers:
                     numbers[directory] = len(self._ids)
                     self._ids.append(directory)
             return tuple([numbers[directory] for directory in directories])
+
+    def of_bytes(self, directories: list[bytes]) -> Ids:
+        """As ``of``, of raw ids."""
+        numbers = self._numbers
+        try:
+            return tuple([numbers[directory] for directory in cast(list[Uuid], directories)])
+        except KeyError:
+            return self.of(tuple(map(Uuid, directories)))
 
     def known(self, directory: Uuid) -> int | None:
         """The number of an id; None where no partition ever had it."""
@@ -187,8 +195,10 @@ class PartitionColumns:
         )
 
     def paste(self, start: int, block: Block, owner: int) -> None:
-        """Put a run of rows into FREE rows. The block may be narrower than the columns are now."""
+        """Put a run of rows into FREE rows. The block may be narrower or wider than the columns are now."""
         count, width = block.replicas.shape
+        if width > self.width:
+            self._resize(self._rows, width)
         rows = slice(start, start + count)
         self.owner[rows] = owner
         self.leader[rows] = block.leader

@@ -160,6 +160,17 @@ class Partitions:
             self._journal.add(self._swap, topic, index, self.read(topic, index))
         self._write(topic, index, new)
 
+    def append(self, topic: TopicRows, block: Block) -> None:
+        """Write partitions behind a topic's last one, none with anything rare. They can't be undone."""
+        count = block.leader.size
+        end = topic.extent + count
+        if end > topic.capacity:
+            self._make_room(topic, end)
+        self._columns.paste(topic.start + topic.extent, block, topic.ordinal)
+        topic.extent = end
+        topic.count += count
+        self._count += count
+
     def change(self, topic: TopicRows, index: int, old: Partition, new: Partition) -> None:
         """Make a partition that is ``old`` into ``new``."""
         if self._journal.active:

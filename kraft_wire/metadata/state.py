@@ -6,7 +6,7 @@ committed, with the journal recording, and undoes it where it never will be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from kraft_wire.metadata.acls import Acls
@@ -17,6 +17,7 @@ from kraft_wire.metadata.errors import Contradiction, ReplayError
 from kraft_wire.metadata.finalized import FinalizedFeatures
 from kraft_wire.metadata.journal import Journal
 from kraft_wire.metadata.partition_replay import PartitionReplay
+from kraft_wire.metadata.partition_runs import PartitionRuns
 from kraft_wire.metadata.partitions import Partitions
 from kraft_wire.metadata.producer_ids import ProducerIds
 from kraft_wire.metadata.quotas import ClientQuotas
@@ -52,6 +53,7 @@ from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrok
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from kraft_wire.protocol.messages.zk_migration_state_record import ZkMigrationStateRecord
+from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 Handler = Callable[[Any, int], None]
 """Applies one type of record: the record and its offset."""
@@ -84,6 +86,7 @@ class MetadataState:
         self._controllers = Controllers(self.journal)
         self._transactions = Transactions(self.features, self.journal)
         self._handlers = dict(self.registry())
+        self._partition_runs = PartitionRuns(self.topics, self.partitions)
 
     @classmethod
     def from_snapshot(cls, records: Iterable[Message], last_contained_offset: int) -> Self:
@@ -96,6 +99,17 @@ class MetadataState:
             state.replay(record, last_contained_offset)
             if state.in_transaction:
                 raise ReplayError(record.NAME, last_contained_offset, "snapshots hold no transactions")
+        state.last_applied_offset = last_contained_offset
+        return state
+
+    @classmethod
+    def from_snapshot_values(cls, batches: Iterable[Sequence[bytes]], last_contained_offset: int) -> Self:
+        """As ``from_snapshot``, of encoded records."""
+        state = cls()
+        for values in batches:
+            for _ in state._replay_steps(values, last_contained_offset, 0):
+                if state.in_transaction:
+                    raise ReplayError("snapshot", last_contained_offset, "snapshots hold no transactions")
         state.last_applied_offset = last_contained_offset
         return state
 
@@ -149,6 +163,35 @@ class MetadataState:
         except Contradiction as contradiction:
             raise ReplayError(record.NAME, offset, str(contradiction)) from None
         self.last_applied_offset = offset
+
+    def replay_values(self, values: Sequence[bytes], base_offset: int) -> None:
+        """Apply encoded records at consecutive offsets, runs of new partitions all at once.
+
+        Raises what ``replay`` does, and DecodeError.
+        """
+        for _ in self._replay_steps(values, base_offset, 1):
+            pass
+
+    def _replay_steps(self, values: Sequence[bytes], base_offset: int, step: int) -> Iterator[None]:
+        """``step`` is by how much each record's offset is above that of the one before."""
+        position = 0
+        while position < len(values):
+            offset = base_offset + position * step
+            count = self._replay_run(values, position, offset, step)
+            if count == 0:
+                self.replay(decode_metadata_record(values[position])[0], offset)
+                count = 1
+            position += count
+            yield
+
+    def _replay_run(self, values: Sequence[bytes], position: int, offset: int, step: int) -> int:
+        if self.journal.active or offset < self.last_applied_offset:
+            return 0
+        count = self._partition_runs.apply(values, position)
+        if count:
+            self.last_applied_offset = self.journal.offset = offset + (count - 1) * step
+            self.journal.floor = self.last_applied_offset + 1
+        return count
 
     def undo_to(self, offset: int) -> None:
         """Take back all records at ``offset`` and behind it.

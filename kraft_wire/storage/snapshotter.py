@@ -27,7 +27,7 @@ from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
-from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
+from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import MissingRecords
@@ -65,8 +65,7 @@ class _Content:
         if batch.header.is_control:
             self.take_control(decode_control_batch(batch))
             return
-        for offset, value in enumerate(record_values(batch), batch.header.base_offset):
-            self.metadata.replay(decode_metadata_record(value)[0], offset)
+        self.metadata.replay_values(record_values(batch), batch.header.base_offset)
 
     def control(self) -> list[Message]:
         return [message for message in (self.kraft_version, self.voters) if message is not None]
