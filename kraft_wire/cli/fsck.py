@@ -74,6 +74,8 @@ def _fsck(directory: Path, repair: bool, json: bool) -> int:
 def _repaired(recovery: Recovery) -> Iterator[str]:
     for path in (*recovery.log_set_aside, *recovery.snapshots_set_aside):
         yield f"set aside: {path}"
+    for path in recovery.made_anew:
+        yield f"made anew: {path}"
     if recovery.quorum_state_set_aside is not None:
         yield f"set aside: {recovery.quorum_state_set_aside}"
     if recovery.torn_tail is not None:

@@ -34,6 +34,7 @@ SEGMENT_SUFFIXES = (
 )
 """Everything that may lie beside a segment; Java's controllers write the last two kinds, we never do."""
 
+_CHECKSUM_COMMENT = "#crc32c "
 _SEGMENT_NAME = re.compile(r"([0-9]{20})(\.[a-z]+)")
 
 
@@ -101,8 +102,8 @@ def quorum_state_text(state: ElectionState, version: int, voter_ids: Iterable[in
     return f"{line}\n{_checksum_line(line)}"
 
 
-def _checksum_line(line: str) -> str:
-    return f"crc32c {google_crc32c.value(line.encode()):08x}\n"
+def _checksum_line(text: str) -> str:
+    return f"crc32c {google_crc32c.value(text.encode()):08x}\n"
 
 
 class _QuorumStateJson(msgspec.Struct):
@@ -161,18 +162,28 @@ class MetaProperties(msgspec.Struct, frozen=True, gc=False):
 
 
 def meta_properties_text(properties: MetaProperties) -> str:
-    """The text of meta.properties, version 1."""
+    """The text of meta.properties, version 1, with its checksum in a comment at its end."""
     entries = {"cluster.id": properties.cluster_id, "node.id": str(properties.node_id), "version": "1"}
     if properties.directory_id is not None:
         entries["directory.id"] = str(properties.directory_id)
     escape = {ord(char): f"\\{char}" for char in "\\:=#! "}
-    return "".join(f"{key}={value.translate(escape)}\n" for key, value in sorted(entries.items()))
+    lines = "".join(f"{key}={value.translate(escape)}\n" for key, value in sorted(entries.items()))
+    return f"{lines}#{_checksum_line(lines)}"
 
 
 def parse_meta_properties(text: str) -> MetaProperties:
-    """Read meta.properties. Raises MalformedFile, for folders of the ZooKeeper age as well."""
+    """Read meta.properties, with the checksum of ours or without. Raises MalformedFile, for folders of the
+    ZooKeeper age as well."""
     from javaproperties import InvalidUEscapeError, loads  # slow to import, and not every command needs it
 
+    lines, mark, checksum = text.rpartition(_CHECKSUM_COMMENT)
+    if mark and mark + checksum != f"#{_checksum_line(lines)}":
+        raise MalformedFile(
+            META_PROPERTIES,
+            "its lines don't match the checksum in the last one. Restore it from a copy; or correct it and "
+            "remove that line: cluster.id is that of the other nodes, node.id is in the configuration, and "
+            "directory.id is what `kafka-metadata-quorum.sh describe --replication` says of this node",
+        )
     try:
         entries = loads(text)
     except InvalidUEscapeError as error:

@@ -191,6 +191,8 @@ def _report(store: Store) -> None:
     recovery = store.recovery
     if recovery.torn_tail is not None:
         log.warning("torn tail of the log cut off", found=recovery.torn_tail)
+    for path in recovery.made_anew:
+        log.warning("a damaged file is made anew", file=str(path))
     for error, aside in zip(recovery.corrupt_snapshots, recovery.snapshots_set_aside, strict=True):
         log.error("corrupt snapshot set aside", file=str(aside), error=str(error))
     if recovery.log_reset_to is not None:

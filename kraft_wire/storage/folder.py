@@ -34,10 +34,14 @@ LEFTOVER_SUFFIXES = (".part", ".deleted", TEMPORARY_SUFFIX)
 class Folder:
     """The metadata folder, locked until ``close``."""
 
-    def __init__(self, path: Path, properties: MetaProperties, locks: ExitStack, disk: Disk) -> None:
+    def __init__(
+        self, path: Path, properties: MetaProperties, locks: ExitStack, disk: Disk, mended: list[Path]
+    ) -> None:
         self.path = path
         self.properties = properties
         self.disk = disk
+        self.mended = mended
+        """Files that were damaged and are made anew: what is in them is always the same."""
         self._locks = locks
 
     @property
@@ -56,13 +60,12 @@ def open_folder(
     node_id: int,
     cluster_id: str | None = None,
     log_dirs: Sequence[Path] = (),
-    mend: bool = False,
 ) -> Folder:
     """Check and lock the folders of a node, and make the metadata partition's folder where it is missing.
 
     ``log_dirs`` are the node's other folders. Without ``cluster_id`` any cluster's will do, as long as it
-    is the same one in all of them. ``mend`` makes a damaged partition.metadata anew, whose contents are
-    always the same. Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
+    is the same one in all of them. A damaged partition.metadata is made anew, whose contents are always the
+    same. Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
     """
     disk = Disk()
     paths = list(dict.fromkeys([metadata_dir, *log_dirs]))
@@ -73,8 +76,8 @@ def open_folder(
     with ExitStack() as locks:
         for path in paths:
             locks.callback(os.close, _lock(path / LOCK))
-        _open_partition(metadata_dir / PARTITION_FOLDER, disk, mend=mend)
-        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk)
+        mended = _open_partition(metadata_dir / PARTITION_FOLDER, disk)
+        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk, mended)
 
 
 def read_meta_properties(folder: Path) -> MetaProperties:
@@ -132,17 +135,19 @@ def holder_of_lock(folder: Path) -> int | None:
     return None if kind == fcntl.F_UNLCK else pid
 
 
-def _open_partition(path: Path, disk: Disk, *, mend: bool) -> None:
+def _open_partition(path: Path, disk: Disk) -> list[Path]:
+    """Returns what was damaged and is made anew."""
     disk.make_folder(path)
     metadata, text = path / PARTITION_METADATA, partition_metadata_text().encode()
-    if not metadata.exists() or (mend and metadata.read_bytes().rstrip() != text):
+    is_damaged = metadata.exists() and metadata.read_bytes().rstrip() != text
+    if is_damaged or not metadata.exists():
         disk.replace(metadata, text)
-    check_partition_metadata(metadata)
     leftovers = [file for file in path.iterdir() if file.name.endswith(LEFTOVER_SUFFIXES)]
     for file in leftovers:
         disk.remove(file)
     if leftovers:
         disk.flush_folder(path)
+    return [metadata] if is_damaged else []
 
 
 def check_partition_metadata(path: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.errors import CorruptLog, CorruptSnapshot, MissingRecords, StorageError
 from kraft_wire.storage.folder import open_folder, read_meta_properties
@@ -34,7 +33,7 @@ def mend(metadata_dir: Path) -> Recovery:
     """
     properties = read_meta_properties(metadata_dir)
     with ExitStack() as stack:
-        folder = open_folder(metadata_dir, node_id=properties.node_id, mend=True)
+        folder = open_folder(metadata_dir, node_id=properties.node_id)
         stack.callback(folder.close)
         mending = _Mending(folder, DEFAULT_LOG_CONFIG, ())
         stack.callback(mending.close)
@@ -45,12 +44,6 @@ def mend(metadata_dir: Path) -> Recovery:
 
 
 class _Mending(Opening):
-    def find_corrupt_snapshots(self) -> dict[SnapshotId, CorruptSnapshot]:
-        """All of them, not only those that are needed."""
-        ids = reversed(self.snapshots.ids)
-        found = ((snapshot_id, self.snapshots.problem_of(snapshot_id)) for snapshot_id in ids)
-        return {snapshot_id: problem for snapshot_id, problem in found if problem is not None}
-
     def check_may_cut(self, damage: CorruptLog) -> None:
         """Also where there are no peers, as long as something is left."""
         if damage.offset == 0 and self.covered_offset == 0 and self.may_be_alone(damage.voters):

@@ -45,6 +45,7 @@ class Recovery(msgspec.Struct):
     election_state_missing: bool = False
     corrupt_quorum_state: CorruptFile | None = None
     quorum_state_set_aside: Path | None = None
+    made_anew: list[Path] = []
 
 
 class Opening:
@@ -53,7 +54,7 @@ class Opening:
     def __init__(self, folder: Folder, config: LogConfig, static_voter_ids: Collection[int]) -> None:
         self.folder = folder
         self.path = folder.partition_path
-        self.recovery = Recovery()
+        self.recovery = Recovery(made_anew=folder.mended)
         self.election: ElectionState | None = None
         self.log: MetadataLog | None = None
         self.floor_found = read_floor(self.path)
@@ -66,14 +67,10 @@ class Opening:
         self._static_voter_ids = set(static_voter_ids)
 
     def find_corrupt_snapshots(self) -> dict[SnapshotId, CorruptSnapshot]:
-        """Those that cannot be read, from the latest down to the first good one."""
-        bad: dict[SnapshotId, CorruptSnapshot] = {}
-        for snapshot_id in reversed(self.snapshots.ids):
-            problem = self.snapshots.problem_of(snapshot_id)
-            if problem is None:
-                break
-            bad[snapshot_id] = problem
-        return bad
+        """Those that cannot be read, the latest first."""
+        ids = reversed(self.snapshots.ids)
+        found = ((snapshot_id, self.snapshots.problem_of(snapshot_id)) for snapshot_id in ids)
+        return {snapshot_id: problem for snapshot_id, problem in found if problem is not None}
 
     def run(self) -> None:
         """Raises what ``Store.open`` does."""

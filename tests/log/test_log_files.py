@@ -182,6 +182,34 @@ def test_meta_properties_that_say_nothing_sensible(text: str, problem: str) -> N
         parse_meta_properties(text)
 
 
+@pytest.mark.parametrize("directory_id", [None, Uuid(bytes(range(16)))])
+def test_a_flipped_bit_in_meta_properties_is_noticed_or_changes_nothing(directory_id: Uuid | None) -> None:
+    properties = MetaProperties("4L6g3nShT-eMCtK--X86sw", 7, directory_id)
+    text = meta_properties_text(properties)
+    noticed = 0
+    for position in range(len(text)):
+        for bit in range(8):
+            flipped = text[:position] + chr(ord(text[position]) ^ 1 << bit) + text[position + 1 :]
+            try:
+                assert parse_meta_properties(flipped) == properties, flipped
+            except MalformedFile:
+                noticed += 1
+    assert noticed == 8 * (len(text) - len("#crc32c "))
+
+
+def test_meta_properties_without_a_checksum_are_those_of_java() -> None:
+    properties = MetaProperties("4L6g3nShT-eMCtK--X86sw", 7)
+    lines = meta_properties_text(properties).partition("#")[0]
+    assert parse_meta_properties(lines) == properties
+    assert parse_meta_properties(f"#\n#Sat Nov 21 21:09:30 UTC 2026\n{lines}") == properties
+
+
+def test_meta_properties_that_were_edited_say_what_to_do() -> None:
+    text = meta_properties_text(MetaProperties("4L6g3nShT-eMCtK--X86sw", 7))
+    with pytest.raises(MalformedFile, match="remove that line"):
+        parse_meta_properties(text.replace("node.id=7", "node.id=8"))
+
+
 # --- partition.metadata
 
 

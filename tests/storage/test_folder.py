@@ -10,7 +10,7 @@ import pytest
 
 from kraft_wire.log.files import MetaProperties, meta_properties_text
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.storage.errors import CorruptFile, FolderLocked, NotFormatted, WrongFolder
+from kraft_wire.storage.errors import CorruptFile, DiskFailed, FolderLocked, NotFormatted, WrongFolder
 from kraft_wire.storage.folder import open_folder
 
 DIRECTORY = Uuid.parse("J8aAPcfLQt2bqs1JT_rMgQ")
@@ -115,15 +115,30 @@ def test_a_folder_that_another_process_holds(path: Path) -> None:
 
 def test_a_refused_folder_is_not_left_locked(path: Path) -> None:
     partition = path / "__cluster_metadata-0"
-    partition.mkdir()
-    (partition / "partition.metadata").write_text("version: 0\ntopic_id: J8aAPcfLQt2bqs1JT_rMgQ")
-    with pytest.raises(WrongFolder, match="topic_id is J8aAPcfLQt2bqs1JT_rMgQ"):
+    partition.write_text("in the way")
+    with pytest.raises(DiskFailed, match="Not a directory"):
         open_folder(path, node_id=7)
-    (partition / "partition.metadata").write_text("version: 0\n")
-    with pytest.raises(CorruptFile, match="no topic_id"):
-        open_folder(path, node_id=7)
-    (partition / "partition.metadata").unlink()
+    partition.unlink()
     open_folder(path, node_id=7).close()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    ["", "version: 0\n", "version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", "version: 0\ntopic_id: J8aA"],
+)
+def test_a_damaged_partition_metadata_is_made_anew(path: Path, damaged: str) -> None:
+    """What is in it is always the same: no reason to keep a controller from starting."""
+    open_folder(path, node_id=7).close()
+    file = path / "__cluster_metadata-0" / "partition.metadata"
+    whole = file.read_text()
+    file.write_text(damaged)
+    folder = open_folder(path, node_id=7)
+    assert folder.mended == [file]
+    folder.close()
+    assert file.read_text() == whole
+    folder = open_folder(path, node_id=7)
+    assert folder.mended == []
+    folder.close()
 
 
 def test_leftovers_go_and_everything_else_stays(path: Path) -> None:

@@ -109,6 +109,18 @@ def test_a_bad_snapshot_gives_way_to_the_one_before(used: Path) -> None:
     assert (again.snapshots.ids, again.recovery.corrupt_snapshots) == ([(10, 2)], [])
 
 
+def test_an_old_snapshot_that_is_bad_keeps_nobody_from_starting(used: Path) -> None:
+    """The newest is whole, and so is the log."""
+    old = partition(used) / "00000000000000000010-0000000002.checkpoint"
+    flip(old, 100)
+    store = open_store(used)
+    assert [id.end_offset for id in store.snapshots.ids] == [20, 30]
+    assert [error.path for error in store.recovery.corrupt_snapshots] == [old]
+    for snapshot_id in store.snapshots.ids:
+        assert store.snapshots.last_contained_log_timestamp_ms(snapshot_id) >= 0
+    assert store.lost_below_offset is None
+
+
 def test_a_bad_snapshot_that_is_needed_is_refused_and_nothing_changes(used: Path) -> None:
     store = open_store(used)
     store.log.delete_before(30)
