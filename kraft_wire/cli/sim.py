@@ -39,7 +39,7 @@ def sim(
     seconds
         How much time to simulate.
     controllers
-        Run whole controllers, which change settings, instead of their raft cores alone.
+        Run whole controllers, with brokers and an administrator around them, instead of raft cores alone.
     options
         Run this instead: the options that a failed run printed.
     minimise
@@ -49,14 +49,11 @@ def sim(
     """
     if seconds < 1 or seeds < 1:
         raise CommandError("--seconds and --seeds are at least 1")
-    import msgspec
+    from kraft_wire.sim.swarm import controllers_of, options_of
 
-    from kraft_wire.sim.swarm import options_of
-
+    draw = controllers_of if controllers else options_of
     numbers = range(seed, seed + seeds)
-    runs = [options_of(number, seconds) for number in numbers] if options is None else [_parse(options)]
-    if controllers:
-        runs = [msgspec.structs.replace(run, controllers=True) for run in runs]
+    runs = [draw(number, seconds) for number in numbers] if options is None else [_parse(options)]
     failed = [run for run in runs if not _run(run, minimise=minimise, trace=trace)]
     return EXIT_FAILED if failed else EXIT_OK
 

@@ -481,6 +481,22 @@ ALL: Final[Sequence[type[Checker]]] = (
 
 Hook = Callable[..., None]
 
+HOOKS: Final = (
+    "started",
+    "stepped",
+    "persisted",
+    "sending",
+    "answering",
+    "appended",
+    "truncated",
+    "trimmed",
+    "installed",
+    "led",
+    "advanced",
+    "applied",
+    "acknowledged",
+)
+
 
 class Checkers:
     """All of them, but those that a scenario breaks on purpose; each attribute holds what is to be called."""
@@ -511,6 +527,11 @@ class Checkers:
         self.advanced = _hooks(checkers, "advanced")
         self.applied = _hooks(checkers, "applied")
         self.acknowledged = _hooks(checkers, "acknowledged")
+
+    def add(self, checker: Checker) -> None:
+        """One more."""
+        for name in HOOKS:
+            getattr(self, name).extend(_hooks([checker], name))
 
 
 def _hooks(checkers: Sequence[Checker], name: str) -> list[Hook]:

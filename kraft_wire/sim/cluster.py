@@ -11,6 +11,7 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
+from kraft_wire.sim.brokers import SimBroker
 from kraft_wire.sim.checkers import Checker, Checkers
 from kraft_wire.sim.clock import Clock
 from kraft_wire.sim.controller_node import ControllerNode
@@ -42,6 +43,7 @@ class Cluster:
         self.nodes: dict[int, SimNode] = {}
         self.checkers = Checkers(self.nodes, without)
         self.world = World(options.seed, self.scheduler, self.network, trace, self.checkers)
+        self.brokers: dict[int, SimBroker] = {}
         self._damaged: set[int] = set()
         self._garbling_until_us: dict[int, int] = {}
         self._chance_of_garbling = random.Random(options.seed)
@@ -69,9 +71,12 @@ class Cluster:
         )
         drift = stream(options.seed, f"drift of {node_id}").randint(-options.drift_ppm, options.drift_ppm)
         kind = ControllerNode if options.controllers else SimNode
-        return kind(
+        node = kind(
             self.world, config, self.formatted_disk(node_id), Clock(self.scheduler, drift), options.disk
         )
+        if isinstance(node, ControllerNode):
+            node.has_elr = options.has_elr
+        return node
 
     def formatted_disk(self, node_id: int) -> Disk:
         """What format leaves: a voter's folder names the voters, an observer's doesn't."""
@@ -182,6 +187,8 @@ class Cluster:
             node.effects_to_live = None
             node.speed = type(node.speed)()
             node.resume()
+            if node.is_shutting_down:
+                node.kill()  # who is on its way out would leave when nobody starts it again
 
 
 def _directory_of(node_id: int) -> Uuid:

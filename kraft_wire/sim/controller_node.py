@@ -15,7 +15,11 @@ from kraft_wire.controller.sessions import BrokerSessions
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.batch import Batch, record_values, split_batches
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.metadata.features import bootstrap_records, supported_ranges
+from kraft_wire.metadata.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    bootstrap_records,
+    supported_ranges,
+)
 from kraft_wire.metadata.snapshot import snapshot_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
@@ -70,6 +74,7 @@ class _AnswersLast(Node):
 class ControllerNode(SimNode):
     """``on_answer`` hears the answers to clients' requests, whose tokens are tuples."""
 
+    has_elr: bool = True
     on_answer: Callable[[Any, Message], None] | None = None
     _node: Node
     _since_look: int = 0
@@ -82,7 +87,10 @@ class ControllerNode(SimNode):
             metadata=MetadataState() if latest is None else state_in(latest),
             sessions=BrokerSessions(9_000),
             settings=Settings(
-                node_id=self.id, metadata_log_max_record_bytes_between_snapshots=SNAPSHOT_BYTES
+                node_id=self.id,
+                metadata_log_max_record_bytes_between_snapshots=SNAPSHOT_BYTES,
+                leader_imbalance_check_interval_seconds=20,
+                unclean_leader_election_interval_ms=10_000,
             ),
             cluster_id=self.config.cluster_id,
             node_id=self.id,
@@ -92,7 +100,10 @@ class ControllerNode(SimNode):
             state,
             entropy,
             start_offset=0 if latest is None else latest.id.end_offset,
-            bootstrap=bootstrap_records(dynamic_quorum=self.config.static_voters.voters == ()),
+            bootstrap=bootstrap_records(
+                overrides=None if self.has_elr else {ELIGIBLE_LEADER_REPLICAS_VERSION: 0},
+                dynamic_quorum=self.config.static_voters.voters == (),
+            ),
             registration=_registration(self.id, entropy),
         )
         return self._node
@@ -118,7 +129,7 @@ class ControllerNode(SimNode):
 
     def ask(self, token: tuple[object, ...], request: Message, version: int) -> bool:
         """A client's request. False if there is nobody to take it."""
-        if not self.is_active:
+        if not self.is_up:
             return False
         self.take(ApiRequest(token, request.API_KEY, version, request, Peer(LISTENER)))  # type: ignore[arg-type]
         return True
@@ -141,6 +152,12 @@ class ControllerNode(SimNode):
         if self._since_look >= LOOK_AT_STATE_EVERY:
             self._since_look = 0
             self._check_state(node.core.log_end_offset, node.state.metadata)
+
+    def look_at_whole_state(self) -> None:
+        """As a standby has it now."""
+        if self.is_up and not self._node.is_active:
+            metadata = self._node.state.metadata
+            self._check_state(metadata.last_applied_offset + 1, metadata)
 
     def _check_state(self, end_offset: int, metadata: MetadataState) -> None:
         self._world.checkers.equal_state.check(self, end_offset, state_hash(metadata))

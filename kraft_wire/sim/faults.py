@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.sim.brokers import SimBroker
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.links import Pair
 from kraft_wire.sim.node import SimNode
@@ -177,6 +178,56 @@ def _garble(strike: Strike) -> None:
 def _jump_clock(strike: Strike) -> None:
     strike.node.clock.wall_offset_ms += strike.chance.randrange(-3_600_000, 3_600_000)
 
+
+# Brokers.
+
+
+def _broker(strike: Strike) -> SimBroker:
+    return strike.chance.choice(list(strike.cluster.brokers.values()))
+
+
+def _kill_broker(strike: Strike) -> None:
+    _broker(strike).kill(2 * strike.duration_us)
+
+
+def _kill_brokers(strike: Strike) -> None:
+    for broker in strike.cluster.brokers.values():
+        broker.kill(strike.chance.randrange(strike.duration_us))
+
+
+def _shut_down_broker(strike: Strike) -> None:
+    _broker(strike).shut_down(strike.duration_us)
+
+
+def _pause_broker(strike: Strike) -> None:
+    _broker(strike).pause(strike.duration_us)
+
+
+def _isolate_broker(strike: Strike) -> None:
+    broker = _broker(strike)
+    strike.block([pair for id in strike.order for pair in ((broker.id, id), (id, broker.id))])
+
+
+def _deafen_broker(strike: Strike) -> None:
+    broker = _broker(strike)
+    strike.block([(id, broker.id) for id in strike.order])
+
+
+def _die_at_failover(strike: Strike) -> None:
+    """KAFKA-18138: a broker dies together with the controller that would have noticed."""
+    _kill(strike)
+    _broker(strike).kill(4 * strike.duration_us)
+
+
+BROKER_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
+    "kill-broker": _kill_broker,
+    "kill-brokers": _kill_brokers,
+    "shut-down-broker": _shut_down_broker,
+    "pause-broker": _pause_broker,
+    "isolate-broker": _isolate_broker,
+    "deafen-broker": _deafen_broker,
+    "die-at-failover": _die_at_failover,
+}
 
 FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "kill": _kill,

@@ -12,7 +12,8 @@ from kraft_wire.sim.node import DiskSpeed
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``only`` are the faults of the schedule by number, None for all of them: see ``swarm``.
     ``retention_bytes`` is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart;
-    ``controllers`` has whole nodes run instead of cores alone."""
+    ``controllers`` has whole nodes run instead of cores alone, with so many ``brokers`` around them;
+    ``has_elr`` is eligible.leader.replicas.version."""
 
     seed: int
     seconds: int = 120
@@ -32,11 +33,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: Faults = Faults()
     disk: DiskSpeed = DiskSpeed()
     controllers: bool = False
+    brokers: int = 0
+    has_elr: bool = True
     only: tuple[int, ...] | None = None
 
     @property
     def ids(self) -> range:
         return range(1, self.voters + self.observers + 1)
+
+    @property
+    def broker_ids(self) -> range:
+        return range(101, 101 + self.brokers)
 
     @property
     def voter_ids(self) -> range:

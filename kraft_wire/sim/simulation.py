@@ -9,9 +9,11 @@ from traceback import format_exception
 import msgspec
 
 from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.faults import FAULTS, Fault, Strike
+from kraft_wire.sim.controller_node import ControllerNode
+from kraft_wire.sim.faults import BROKER_FAULTS, FAULTS, Fault, Strike
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.options import Options
+from kraft_wire.sim.population import Population
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.swarm import safety_ms, schedule_of
@@ -20,6 +22,9 @@ from kraft_wire.sim.violations import Violation
 from kraft_wire.sim.workload import SECOND_US, Workload
 
 CONVERGE_WITHIN_US = 20 * SECOND_US
+SETTLE_WITHIN_US = 40 * SECOND_US
+"""Brokers wait for sessions of the former ones to end before they register, and join ISRs one by one."""
+
 LOOK_EVERY_US = 50 * MS
 RESIGN_WITHIN_US = 5 * SECOND_US
 """One and a half fetch timeouts, clocks that run slow, and a margin."""
@@ -72,6 +77,7 @@ class Simulation:
         self.options = options
         self.cluster = Cluster(options, trace)
         self.workload = Workload(self.cluster)
+        self.population = Population(self.cluster) if options.controllers else None
         self._trace = trace
         self._highest_epoch_shut_out = 0
         self._chance = stream(options.seed, "phases")
@@ -80,6 +86,8 @@ class Simulation:
         for node in self.cluster.nodes.values():
             self.cluster.scheduler.after(self._chance.randrange(200 * MS), self.cluster.restart, node)
         self.workload.start()
+        if self.population is not None:
+            self.population.start()
         for fault in schedule_of(self.options):
             self.cluster.scheduler.at(fault.at_ms * MS, self._strike, fault)
         self.cluster.scheduler.run_until(safety_ms(self.options.seconds) * MS)
@@ -88,7 +96,8 @@ class Simulation:
 
     def _strike(self, fault: Fault) -> None:
         self._trace.add(f"{self.cluster.scheduler.now_us} fault {fault}")
-        FAULTS[fault.kind](Strike(fault, self.cluster))
+        strike = FAULTS.get(fault.kind) or BROKER_FAULTS[fault.kind]
+        strike(Strike(fault, self.cluster))
 
     # Liveness.
 
@@ -97,6 +106,8 @@ class Simulation:
         hearing."""
         cluster = self.cluster
         cluster.calm()
+        if self.population is not None:
+            self.population.calm()
         core = self._choose_core()
         for node in cluster.nodes.values():
             if node not in core:
@@ -108,12 +119,24 @@ class Simulation:
         self._converge(core, "Liveness")
         cluster.scheduler.run_until(max(cluster.scheduler.now_us, shut_out_us + RESIGN_WITHIN_US))
         self._check_quorum(core)
+        self._notice_absent_broker()
 
     def _check_quorum(self, core: list[SimNode]) -> None:
         """Whoever leads without hearing of a majority has noticed by now (KAFKA-15489)."""
         for node in self.cluster.nodes.values():
             if node not in core and node.leading is not None:
                 raise Violation("CheckQuorum", f"node {node.id} still leads epoch {node.leading[0]} alone")
+
+    def _notice_absent_broker(self) -> None:
+        population, scheduler = self.population, self.cluster.scheduler
+        if population is None:
+            return
+        deadline_us = scheduler.now_us + SETTLE_WITHIN_US
+        if not scheduler.run_until_true(
+            lambda: population.unnoticed() is None, deadline_us, 10 * LOOK_EVERY_US
+        ):
+            raise Violation("EventuallyFenced", str(population.unnoticed()))
+        population.let_up()
 
     def _choose_core(self) -> list[SimNode]:
         voters = list(self.cluster.voters)
@@ -143,18 +166,44 @@ class Simulation:
         cluster.let_up()
         self._trace.add(f"{cluster.scheduler.now_us} healed all")
         self._converge(list(cluster.nodes.values()), "Liveness")
+        self._settle()
+        fencings = 0 if self.population is None else self.population.committed.fencings
         whole_run_us = (self.options.seconds - 1) * SECOND_US
         cluster.scheduler.run_until(max(cluster.scheduler.now_us + QUIET_US, whole_run_us))
         self._converge(list(cluster.nodes.values()), "Liveness")
+        if self.population is not None and self.population.committed.fencings > fencings:
+            raise Violation("NoFencingInPeace", "a broker was fenced, though nothing is wrong")
         self.workload.stop()
+        if self.population is not None:
+            self.population.stop()
         cluster.scheduler.run_until(cluster.scheduler.now_us + SECOND_US)
-        self.workload.check_confirmed()
+        self._check_states()
         now_leads = cluster.leader
         if self._highest_epoch_shut_out > epoch:
             return  # it was ahead before it was shut out: nobody can lead over it without overtaking it
         if now_leads is not leader or leader.raft.epoch != epoch:
             who = "nobody" if now_leads is None else f"{now_leads.id} in epoch {now_leads.raft.epoch}"
             raise Violation("StableLeadership", f"node {leader.id} led epoch {epoch}, now leads {who}")
+
+    def _settle(self) -> None:
+        """Brokers are unfenced, and their replicas in sync."""
+        if self.population is None:
+            return
+        scheduler, population = self.cluster.scheduler, self.population
+        deadline_us = scheduler.now_us + SETTLE_WITHIN_US
+        if not scheduler.run_until_true(
+            lambda: population.unsettled() is None, deadline_us, 10 * LOOK_EVERY_US
+        ):
+            raise Violation("EventuallyUnfenced", str(population.unsettled()))
+
+    def _check_states(self) -> None:
+        if self.population is None:
+            return
+        self._settle()
+        self.population.check_replay()
+        for node in self.cluster.nodes.values():
+            if isinstance(node, ControllerNode):
+                node.look_at_whole_state()
 
     def _converge(self, nodes: list[SimNode], invariant: str) -> None:
         """Within bounded time there is one leader, a new record commits, and all have what it has."""

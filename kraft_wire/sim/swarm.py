@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 
-from kraft_wire.sim.faults import FAULTS, Fault
+import msgspec
+
+from kraft_wire.sim.faults import BROKER_FAULTS, FAULTS, Fault
 from kraft_wire.sim.links import LinkConditions
 from kraft_wire.sim.network import Faults
 from kraft_wire.sim.node import DiskSpeed
@@ -54,6 +56,21 @@ def options_of(seed: int, seconds: int = 120) -> Options:
         link=_link(chance),
         messages=_messages(chance),
         disk=_disk(chance),
+    )
+
+
+def controllers_of(seed: int, seconds: int = 120) -> Options:
+    """The same with whole controllers, and brokers and administrators around them."""
+    options = options_of(seed, seconds)
+    chance = stream(seed, "swarm of brokers")
+    kinds = [kind for kind in BROKER_FAULTS if chance.random() < 0.5]
+    return msgspec.structs.replace(
+        options,
+        controllers=True,
+        brokers=chance.choice((1, 3, 3, 4, 5)),
+        has_elr=chance.random() < 0.7,
+        proposals_per_second=chance.choice((2, 5, 10, 20)),
+        fault_kinds=(*options.fault_kinds, *kinds),
     )
 
 

@@ -22,7 +22,7 @@ from kraft_wire.cli.sim import commit, tell
 from kraft_wire.sim.minimise import Minimiser
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import Result, simulate
-from kraft_wire.sim.swarm import options_of
+from kraft_wire.sim.swarm import controllers_of, options_of
 
 RESULT = Path(__file__).parent / "campaign.txt"
 TELL_EVERY_S = 30
@@ -31,8 +31,7 @@ SECONDS_AN_HOUR = 3600
 
 def runs_of(seed: int, seconds: int) -> list[Options]:
     """Both kinds of run that a seed stands for."""
-    options = options_of(seed, seconds)
-    return [options, msgspec.structs.replace(options, controllers=True)]
+    return [options_of(seed, seconds), controllers_of(seed, seconds)]
 
 
 def run_seed(seed: int, seconds: int) -> list[Result]:

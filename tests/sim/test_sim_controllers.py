@@ -16,25 +16,20 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
 )
 from kraft_wire.sim import controller_node
 from kraft_wire.sim.controller_node import ControllerNode
-from kraft_wire.sim.options import Options
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.simulation import simulate
-from kraft_wire.sim.swarm import options_of
+from kraft_wire.sim.swarm import controllers_of
 
 SEEDS = 100
 SEEDS_A_TEST = 10
 SECONDS = 60
 
 
-def _options(seed: int) -> Options:
-    return msgspec.structs.replace(options_of(seed, SECONDS), controllers=True)
-
-
 @pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
 def test_seeds_hold_with_whole_nodes(first: int) -> None:
     acknowledged = 0
     for seed in range(first, first + SEEDS_A_TEST):
-        result = simulate(_options(seed))
+        result = simulate(controllers_of(seed, SECONDS))
         replay = msgspec.json.encode(result.options).decode()
         assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
         acknowledged += result.acknowledged
@@ -70,4 +65,4 @@ def test_a_state_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         return real(metadata) + str(len(calls)).encode()
 
     monkeypatch.setattr(controller_node, "state_hash", always_another)
-    assert simulate(_options(3)).invariant == "EqualState"
+    assert simulate(controllers_of(3, SECONDS)).invariant == "EqualState"

@@ -21,11 +21,10 @@ SEEDS_A_TEST = 10
 SECONDS = 120
 
 REPEATED = """
-import msgspec
 from kraft_wire.sim.simulation import simulate
-from kraft_wire.sim.swarm import options_of
+from kraft_wire.sim.swarm import controllers_of, options_of
 for seed in range(50):
-    options = msgspec.structs.replace(options_of(seed, 20), controllers=seed % 5 == 0)
+    options = controllers_of(seed, 20) if seed % 5 == 0 else options_of(seed, 20)
     print(seed, simulate(options).hash)
 """
 

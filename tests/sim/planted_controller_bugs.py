@@ -1,0 +1,295 @@
+"""Bugs to plant in the controller, for the invariants of the metadata to find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from planted_bugs import Bug, Patch
+
+from kraft_wire.controller import (
+    alter_partition,
+    apis,
+    broker_heartbeat,
+    broker_partitions,
+    broker_registration,
+    cluster_view,
+    delete_topics,
+    partition_change,
+    periodic_tasks,
+)
+from kraft_wire.controller.context import ControllerState
+from kraft_wire.controller.controller import Released, SpeculativeWrites
+from kraft_wire.controller.node import Node
+from kraft_wire.controller.partition_change import Rules
+from kraft_wire.controller.periodic import Round
+from kraft_wire.controller.requests import ApiRequest
+from kraft_wire.controller.sessions import BrokerSessions
+from kraft_wire.metadata.configs import Configs
+from kraft_wire.metadata.partition import Partition
+from kraft_wire.metadata.topics import Topics
+from kraft_wire.protocol.message import Message
+
+BUGS: dict[str, Bug] = {}
+
+
+def bug(plant: Bug) -> Bug:
+    BUGS[plant.__name__] = plant
+    return plant
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """The controller with one bug."""
+    patch = Patch()
+    try:
+        BUGS[name](patch)
+        apis._member.cache_clear()
+        yield
+    finally:
+        patch.undo()
+        apis._member.cache_clear()
+
+
+# Answers, and what is undone.
+
+
+@bug
+def answers_do_not_wait_for_the_commit(patch: Patch) -> None:
+    def release(self: SpeculativeWrites, request: ApiRequest, response: Message, end: int) -> Released:
+        return Released(request, response)
+
+    patch.attribute(SpeculativeWrites, "release_when_committed", release)
+
+
+@bug
+def reads_do_not_wait_for_what_they_show(patch: Patch) -> None:
+    """KAFKA-15048."""
+    real = Node._seen_end
+
+    def seen_end(self: Node, request: ApiRequest) -> int:
+        return real(self, request) if apis.APIS[request.api_key].is_write else 0
+
+    patch.attribute(Node, "_seen_end", seen_end)
+
+
+@bug
+def what_is_lost_with_leadership_is_not_undone(patch: Patch) -> None:
+    real = SpeculativeWrites.revert
+
+    def revert(self: SpeculativeWrites) -> list[ApiRequest]:
+        metadata = self._state.metadata
+        undo_to = metadata.undo_to
+        metadata.undo_to = lambda offset: metadata.forget_below(offset)  # type: ignore[method-assign]
+        try:
+            return real(self)
+        finally:
+            metadata.undo_to = undo_to  # type: ignore[method-assign]
+
+    patch.attribute(SpeculativeWrites, "revert", revert)
+
+
+@bug
+def a_removed_topic_is_not_put_back(patch: Patch) -> None:
+    """The inverse of one kind of change is missing."""
+    real = Topics.remove
+
+    def remove(self: Topics, topic: Any) -> None:
+        was, self._journal.recording = self._journal.recording, False
+        real(self, topic)
+        self._journal.recording = was
+
+    patch.attribute(Topics, "remove", remove)
+
+
+@bug
+def a_leader_that_stood_still_decides_first(patch: Patch) -> None:
+    patch.attribute(Node, "_look_at_the_clock", lambda self: None)
+
+
+@bug
+def refused_requests_are_confirmed(patch: Patch) -> None:
+    """Leadership is lost, and those who wait are told that all went well."""
+    real = Node._deactivate
+
+    def deactivate(self: Node) -> None:
+        parked = list(self._writes._parked)
+        self._writes._parked.clear()
+        real(self)
+        for waiting in parked:
+            self._reply(waiting.request.token, waiting.response)
+
+    patch.attribute(Node, "_deactivate", deactivate)
+
+
+# Brokers.
+
+
+@bug
+def a_silent_broker_is_not_noticed_after_failover(patch: Patch) -> None:
+    """KAFKA-18138."""
+    real = BrokerSessions.activate
+
+    def activate(self: BrokerSessions, brokers: Any, now_ms: int) -> None:
+        real(self, (), now_ms)
+
+    patch.attribute(BrokerSessions, "activate", activate)
+
+
+@bug
+def silent_brokers_are_not_fenced(patch: Patch) -> None:
+    patch.attribute(periodic_tasks, "fence_one_stale_broker", lambda state, context: Round())
+
+
+@bug
+def a_fenced_broker_is_never_unfenced_on_a_busy_log(patch: Patch) -> None:
+    """KAFKA-13959: caught up only with the very end."""
+    current: list[ControllerState] = []
+    real = broker_heartbeat.handle
+
+    def handle(state: ControllerState, *arguments: Any) -> Any:
+        current[:] = [state]
+        return real(state, *arguments)
+
+    def is_caught_up(broker: Any, request: Any) -> bool:
+        return bool(request.current_metadata_offset >= current[0].next_offset - 1)
+
+    patch.attribute(broker_heartbeat, "handle", handle)
+    patch.attribute(broker_heartbeat, "is_caught_up", is_caught_up)
+
+
+@bug
+def a_fenced_broker_keeps_its_places_in_isrs(patch: Patch) -> None:
+    patch.attribute(broker_partitions, "records_for_fenced", lambda state, broker_id: [])
+
+
+@bug
+def a_broker_in_controlled_shutdown_keeps_its_places(patch: Patch) -> None:
+    patch.attribute(broker_partitions, "records_for_controlled_shutdown", lambda state, broker_id: [])
+
+
+@bug
+def two_incarnations_share_an_epoch(patch: Patch) -> None:
+    real = broker_registration._registration
+
+    def registration(state: ControllerState, request: Any, amended: Any) -> Any:
+        return real(state, request, amended or state.metadata.brokers.get(request.broker_id))
+
+    patch.attribute(broker_registration, "_registration", registration)
+
+
+@bug
+def heartbeats_of_former_incarnations_count(patch: Patch) -> None:
+    def check(state: ControllerState, broker_id: int, epoch: int) -> Any:
+        return state.metadata.brokers[broker_id]
+
+    patch.attribute(broker_heartbeat, "check_broker_epoch", check)
+
+
+# Partitions.
+
+
+@bug
+def a_fenced_replica_joins_the_isr(patch: Patch) -> None:
+    """KAFKA-13916."""
+    patch.attribute(alter_partition._Alteration, "_is_eligible", lambda self, member: True)
+
+
+@bug
+def a_replica_of_a_former_incarnation_joins_the_isr(patch: Patch) -> None:
+    """KAFKA-14617."""
+    real = alter_partition._Alteration._is_eligible
+
+    def is_eligible(self: Any, member: Any) -> bool:
+        return real(self, msgspec.structs.replace(member, broker_epoch=-1))
+
+    patch.attribute(alter_partition._Alteration, "_is_eligible", is_eligible)
+
+
+@bug
+def a_leaders_old_view_is_believed(patch: Patch) -> None:
+    patch.attribute(alter_partition._Alteration, "_stale", lambda self, partition, proposal: None)
+
+
+@bug
+def an_answer_tells_of_the_partition_as_it_was(patch: Patch) -> None:
+    real = alter_partition._answer
+
+    def answer(index: int, partition: Partition, change: Any) -> Any:
+        return real(index, partition, None)
+
+    patch.attribute(alter_partition, "_answer", answer)
+
+
+@bug
+def anybody_may_be_elected(patch: Patch) -> None:
+    def election(target: Any, partition: Partition, election: Any, rules: Rules) -> Any:
+        able = [replica for replica in target.replicas if rules.can_lead(replica)]
+        return partition_change._Elected(able[0] if able else -1)
+
+    patch.attribute(partition_change, "_election", election)
+
+
+@bug
+def whoever_is_down_may_lead(patch: Patch) -> None:
+    real = partition_change.partition_change
+
+    def change(ref: Any, partition: Partition, goal: Any, rules: Rules) -> Any:
+        return real(ref, partition, goal, msgspec.structs.replace(rules, can_lead=lambda broker_id: True))
+
+    patch.attribute(cluster_view, "partition_change", change)
+
+
+@bug
+def an_elr_outlives_a_large_enough_isr(patch: Patch) -> None:
+    def move(self: Any, partition: Partition, goal: Any, rules: Rules) -> None:
+        gone = {*self.isr, *goal.unclean_shutdown}
+        self.elr = tuple(sorted({*self.elr, *partition.isr} - gone))
+
+    patch.attribute(partition_change._Target, "move_leavers_to_elr", move)
+
+
+@bug
+def an_elr_keeps_who_is_back_in_sync(patch: Patch) -> None:
+    def move(self: Any, partition: Partition, goal: Any, rules: Rules) -> None:
+        if len(self.isr) < rules.min_isr:
+            self.elr = tuple(sorted({*self.elr, *partition.isr}))
+        else:
+            self.elr = ()
+
+    patch.attribute(partition_change._Target, "move_leavers_to_elr", move)
+
+
+@bug
+def unclean_leaders_are_not_told_to_recover(patch: Patch) -> None:
+    real = partition_change._elect
+
+    def elect(record: Any, target: Any, partition: Partition, election: Any, rules: Rules) -> None:
+        real(record, target, partition, election, rules)
+        if record.leader_recovery_state == 1:
+            record.leader_recovery_state = -1
+
+    patch.attribute(partition_change, "_elect", elect)
+
+
+# Topics.
+
+
+@bug
+def a_topic_is_removed_twice(patch: Patch) -> None:
+    real = delete_topics.handle
+
+    def handle(state: ControllerState, *arguments: Any) -> Any:
+        result = real(state, *arguments)
+        result.records = [*result.records, *result.records]
+        return result
+
+    patch.attribute(delete_topics, "handle", handle)
+
+
+@bug
+def a_removed_topics_settings_stay(patch: Patch) -> None:
+    """And are there again when it is created anew; a snapshot doesn't know of them."""
+    patch.attribute(Configs, "remove_topic", lambda self, name: None)
