@@ -7,7 +7,8 @@ CLUSTER_ACTION on the cluster. Rules: BrokerHeartbeatManager.calculateNextBroker
 ReplicationControlManager.processBrokerHeartbeat.
 
 Ours beyond Java: once a shutdown is granted the session ends at once (``BrokerSessions.shutdown_granted``),
-so a restarted broker registers without waiting for the session timeout.
+so a restarted broker registers without waiting for the session timeout. And a broker that is fenced after it
+began to stop stays fenced: only a heartbeat that was sent before, and comes late, could ask for more.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def is_caught_up(broker: BrokerRegistration, request: BrokerHeartbeatRequest) ->
 def _from_fenced(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> Standing:
     if request.want_shut_down:
         return Standing.SHUTDOWN_NOW
-    if not request.want_fence and is_caught_up(broker, request):
+    if not request.want_fence and is_caught_up(broker, request) and not broker.in_controlled_shutdown:
         return Standing.UNFENCED
     return Standing.FENCED
 

@@ -201,6 +201,17 @@ def test_a_broker_that_is_fenced_while_it_shuts_down_may_stop_at_once() -> None:
     assert status(harness.heartbeat(0, want_shut_down=True)) == (True, True, True)
 
 
+def test_an_old_heartbeat_does_not_bring_a_broker_back_that_was_let_go() -> None:
+    """It was sent before the shutdown and comes after it: nobody is there any more who could lead."""
+    harness = Harness()
+    harness.add_brokers(0)
+    harness.add_topic("t", [0])
+    harness.heartbeat(0, want_shut_down=True)
+    assert harness.heartbeat(0, want_shut_down=True).should_shut_down
+    assert harness.heartbeat(0).is_fenced
+    assert harness.metadata.brokers[0].fenced
+
+
 def test_a_new_controller_takes_a_begun_shutdown_up_with_a_mark_of_its_own() -> None:
     harness = Harness()
     harness.add_brokers(0, 1)

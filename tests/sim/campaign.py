@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -98,6 +99,11 @@ class Tally:
         return "\n".join(lines) + "\n"
 
 
+def leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 class Campaign:
     """Keeps all cores busy until there are enough seeds, or it is late enough."""
 
@@ -112,7 +118,7 @@ class Campaign:
         self._under_way: dict[Future[list[Result]], int] = {}
 
     def run(self) -> None:
-        with ProcessPoolExecutor(self._jobs) as pool:
+        with ProcessPoolExecutor(self._jobs, initializer=leave_ctrl_c_to_the_parent) as pool:
             told_s = time.monotonic()
             self._refill(pool)
             while self._under_way:
@@ -161,4 +167,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))
