@@ -36,8 +36,10 @@ from kraft_wire.sim.controller_node import ControllerNode, state_hash
 from kraft_wire.sim.disk import Disk, flipped
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.violations import Violation
-from kraft_wire.sim.workload import BROKER, CONFIGS_VERSION, SET
 
+BROKER = 4
+SET = 0
+CONFIGS_VERSION = 1
 SETTING = "ssl.keystore.location"
 SEPARATOR = "----"
 
