@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import signal
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -20,6 +21,7 @@ from compat.harness.tool_server import ToolServer
 from compat.harness.tools import segments
 from compat.harness.waiting import wait_until
 from compat.harness.wire import WireClient, describe_quorum
+from kraft_wire.log.batch import split_batches
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
@@ -197,17 +199,17 @@ class ControllerQuorum:
     # Logs.
 
     def wait_until_equal(self, timeout_s: float = 30.0) -> bytes:
-        """Wait until the logs of all running controllers are the same bytes, as far as all of them reach, and
-        that is up to the high watermark; returns those bytes. Only for logs of one segment from offset 0."""
+        """Wait until the logs of all running controllers are the same bytes: from where the last of them
+        begins, what is before being in its snapshot, to the high watermark; returns those bytes."""
 
         def same() -> bytes | None:
-            leader = self.leader()
-            with connect(leader) as client:
+            with connect(self.leader()) as client:
                 if not self.in_step(client):
                     return None
-            logs = [log_bytes(controller) for controller in self.running]
-            shortest = min(logs, key=len)
-            return shortest if all(log.startswith(shortest) for log in logs) else None
+                end_offset = describe_quorum(client).topics[0].partitions[0].high_watermark
+            start_offset = max(log_start(controller) for controller in self.running)
+            logs = {log_bytes(controller, start_offset, end_offset) for controller in self.running}
+            return logs.pop() if len(logs) == 1 else None
 
         found = wait_until(same, "equal logs", timeout_s)
         assert found is not None
@@ -220,16 +222,48 @@ class ControllerQuorum:
             voter.log_end_offset >= partition.high_watermark > 0 for voter in partition.current_voters
         )
 
+    # Leading in turns.
+
+    def pass_leadership_on(self, leave: Callable[[Controller], None]) -> Controller:
+        """Have whoever leads ``leave``, and the next controller lead; returns the former leader.
+
+        Only the next one can be elected: it has records that are committed and that the third, which stands
+        still meanwhile, lacks. Of two, the first may answer a fetch of the third's and wait there for it.
+        """
+        former = self.leader()
+        ids = list(self.controllers)
+        place = ids.index(former.node_id)
+        heir, third = (self.controllers[ids[(place + step) % len(ids)]] for step in (1, 2))
+        third.running_process.send_signal(signal.SIGSTOP)
+        try:
+            with connect(former) as client:
+                for _ in range(2):
+                    assert _create_topic(client, f"for-{heir.name}-{time.monotonic_ns()}") == ErrorCode.NONE
+            leave(former)
+        finally:
+            third.running_process.send_signal(signal.SIGCONT)
+        wait_until(lambda: self.leader_now() is heir, f"{heir.name} to lead", 60.0)
+        return former
+
 
 def connect(controller: Controller, timeout_s: float = 30.0) -> WireClient:
     """A connection to a controller, wherever it runs. Raises OSError."""
     return WireClient(controller.port, host=controller.place.host, timeout_s=timeout_s)
 
 
-def log_bytes(controller: Controller) -> bytes:
-    """The first segment."""
-    path = controller.data_folder / "__cluster_metadata-0" / f"{0:020d}.log"
-    return path.read_bytes()
+def log_start(controller: Controller) -> int:
+    """Where a controller's log begins."""
+    return int(segments(controller.data_folder)[0].stem)
+
+
+def log_bytes(controller: Controller, start_offset: int, end_offset: int) -> bytes:
+    """The batches of a controller's log between two offsets."""
+    batches, _ = split_batches(b"".join(path.read_bytes() for path in segments(controller.data_folder)))
+    return b"".join(
+        batch.data
+        for batch in batches
+        if batch.header.base_offset >= start_offset and batch.header.next_offset <= end_offset
+    )
 
 
 def flip_a_bit(controller: Controller, place: float = 0.5) -> None:

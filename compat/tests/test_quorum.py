@@ -15,35 +15,57 @@ import pytest
 from compat.conftest import make_workspace
 from compat.harness import clients
 from compat.harness.cluster import ControllerKind
-from compat.harness.controllers import Controller, ControllerQuorum, Voters
+from compat.harness.controllers import Controller, ControllerQuorum, Voters, log_start
 from compat.harness.nodes import OurController
 from compat.harness.tool_server import ToolServer
 from compat.harness.tools import KafkaTools, segments, snapshots
 from compat.harness.waiting import wait_until
 
 SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
-QUORUMS: list[tuple[Sequence[ControllerKind], Voters]] = [
-    (("ours", "ours", "ours"), "dynamic"),
-    (("ours", "ours", "ours"), "static"),
-    (("ours", "ours", "java"), "static"),
-    (("ours", "java", "java"), "dynamic"),
+KINDS: list[Sequence[ControllerKind]] = [
+    ("ours", "ours", "ours"),
+    ("ours", "ours", "java"),
+    ("ours", "java", "java"),
 ]
+VOTERS: list[Voters] = ["dynamic", "static"]
+PARTITIONS = 2
 
 
-def _name(kinds: Sequence[ControllerKind], voters: Voters) -> str:
-    return f"{'-'.join(kinds)}-{voters}"
+def _param(kinds: Sequence[ControllerKind], voters: Voters) -> object:
+    name = f"{'-'.join(kinds)}-{voters}"
+    return pytest.param((kinds, voters), marks=pytest.mark.xdist_group(name), id=name)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(params, marks=pytest.mark.xdist_group(_name(*params)), id=_name(*params))
-        for params in QUORUMS
-    ],
-)
-def quorum(
+class UsedQuorum:
+    """A quorum, and what its brokers' clients were told is there."""
+
+    def __init__(self, quorum: ControllerQuorum) -> None:
+        self.controllers = quorum
+        self.topics: set[str] = set()
+        self.messages: list[bytes] = []
+        clients.create_topic(quorum.admin(), "messages", PARTITIONS, 2)
+
+    def use(self) -> None:
+        """A broker's clients create topics and produce."""
+        name = f"topic-{len(self.topics)}"
+        clients.create_topic(self.controllers.admin(), name, 1, 2)
+        self.topics.add(name)
+        values = [b"%s: %d" % (name.encode(), number) for number in range(100)]
+        clients.produce(self.controllers.bootstrap, "messages", values, idempotent=True)
+        self.messages += values
+
+    def fill_the_log(self, leader: Controller) -> None:
+        """Create topics until the leader has made another snapshot than the one that its log begins with."""
+        while not _made_snapshots(leader):
+            name = f"topic-{len(self.topics)}"
+            self.controllers.create_topic_quickly(name)
+            self.topics.add(name)
+
+
+@pytest.fixture(scope="module", params=[_param(kinds, voters) for voters in VOTERS for kinds in KINDS])
+def used(
     request: pytest.FixtureRequest, tool_server: ToolServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControllerQuorum]:
+) -> Iterator[UsedQuorum]:
     kinds, voters = request.param
     for workspace in make_workspace(tmp_path_factory.mktemp("quorum")):
         quorum = ControllerQuorum(workspace, tool_server, kinds, voters, SETTINGS)
@@ -51,29 +73,12 @@ def quorum(
         quorum.start()
         quorum.leader()
         quorum.start_brokers(2)
-        yield quorum
+        yield UsedQuorum(quorum)
 
 
-def _topics(quorum: ControllerQuorum, tools: KafkaTools) -> list[set[str]]:
-    """The topics in each controller's log, by Kafka's own reader."""
-    return [
-        {
-            record.data["name"]
-            for record in tools.metadata_records(*segments(controller.data_folder))
-            if record.type == "TOPIC_RECORD"
-        }
-        for controller in quorum.controllers.values()
-    ]
-
-
-def _leader_that_is_not(quorum: ControllerQuorum, former: Controller) -> Controller:
-    def other() -> Controller | None:
-        leader = quorum.leader()
-        return None if leader is former else leader
-
-    found = wait_until(other, f"another leader than {former.name}")
-    assert found is not None
-    return found
+@pytest.fixture
+def quorum(used: UsedQuorum) -> ControllerQuorum:
+    return used.controllers
 
 
 def test_every_controller_is_a_voter_and_registered(quorum: ControllerQuorum, tools: KafkaTools) -> None:
@@ -94,43 +99,24 @@ def test_every_controller_is_a_voter_and_registered(quorum: ControllerQuorum, to
     wait_until(registered, "every controller to be registered")
 
 
-def test_whoever_leads_and_is_killed_loses_nothing_that_was_acknowledged(
-    quorum: ControllerQuorum, tools: KafkaTools
-) -> None:
-    created = set()
+def test_everyone_leads_until_it_is_killed(used: UsedQuorum, quorum: ControllerQuorum) -> None:
+    """A broker's clients work under every one of them."""
     led: set[int] = set()
-    for round_number in range(6):
-        leader = quorum.leader()
-        led.add(leader.node_id)
-        for number in range(3):
-            name = f"before-kill-{round_number}-{number}"
-            quorum.create_topic_quickly(name)
-            created.add(name)
-        leader.kill()
-        name = f"after-kill-{round_number}"
-        quorum.create_topic_quickly(name)
-        created.add(name)
-        leader.start()
+    used.use()
+    for _ in quorum.controllers:
+        killed = quorum.pass_leadership_on(lambda leader: leader.kill())
+        led.add(killed.node_id)
+        used.use()
+        killed.start()
         quorum.wait_until_equal()
-        if led == set(quorum.controllers):
-            break
-    quorum.wait_until_equal()
-    for topics in _topics(quorum, tools):
-        assert created <= topics
-    assert len(led) > 1
+    assert led == set(quorum.controllers)
+    for controller in quorum.running:
+        assert log_start(controller) == 0
 
 
-def test_a_leader_that_is_told_to_stop_hands_over(quorum: ControllerQuorum) -> None:
-    for round_number in range(3):
-        leader = quorum.leader()
-        leader.stop()
-        _leader_that_is_not(quorum, leader)
-        quorum.create_topic_quickly(f"after-stop-{round_number}")
-        leader.start()
-        quorum.wait_until_equal()
-
-
-def test_a_paused_leader_is_deposed_and_follows_when_it_wakes(quorum: ControllerQuorum) -> None:
+def test_a_paused_leader_is_deposed_and_follows_when_it_wakes(
+    used: UsedQuorum, quorum: ControllerQuorum
+) -> None:
     leader = quorum.leader()
     leader.running_process.send_signal(signal.SIGSTOP)
     others = [controller for controller in quorum.running if controller is not leader]
@@ -140,61 +126,44 @@ def test_a_paused_leader_is_deposed_and_follows_when_it_wakes(quorum: Controller
 
     wait_until(deposed, "another leader")
     leader.running_process.send_signal(signal.SIGCONT)
-    quorum.create_topic_quickly("while-it-slept")
+    used.use()
     quorum.wait_until_equal()
 
 
-def test_brokers_produce_and_consume_through_all_of_it(quorum: ControllerQuorum) -> None:
-    clients.create_topic(quorum.admin(), "messages", 2, 2)
-    values = [b"%d" % number for number in range(1000)]
-    for part in range(4):
-        clients.produce(quorum.bootstrap, "messages", values[part * 250 : (part + 1) * 250], idempotent=True)
-        leader = quorum.leader()
-        leader.kill()
-        quorum.leader()
-        leader.start()
-    assert sorted(clients.consume(quorum.bootstrap, "messages", 2)) == sorted(values)
-    quorum.wait_until_equal()
-
-
-def test_a_voter_with_an_empty_folder_begins_with_the_leaders_snapshot(
-    quorum: ControllerQuorum, tools: KafkaTools
+def test_everyone_hands_over_and_begins_anew_with_its_successors_snapshot(
+    used: UsedQuorum, quorum: ControllerQuorum
 ) -> None:
-    """Of every kind, from a leader of every kind that there is."""
-    for number in range(40):
-        quorum.create_topic_quickly(f"fills-the-log-{number}")
-    done: set[tuple[type[Controller], type[Controller]]] = set()
-    for follower in quorum.followers():
+    """In this order every kind gets a snapshot that every other kind made."""
+    handed_over: set[tuple[type[Controller], type[Controller]]] = set()
+    for _ in quorum.controllers:
+        stopped = quorum.pass_leadership_on(lambda leader: leader.stop())
         leader = quorum.leader()
-        if leader is follower or (type(leader), type(follower)) in done:
-            continue
-        done.add((type(leader), type(follower)))
-        wait_until(partial(_taken, leader), f"{leader.name} to take a snapshot")
-        follower.stop()
-        shutil.rmtree(follower.data_folder)
-        quorum.format_again(follower)
-        follower.start()
-        _wait_for_topic(quorum, tools, follower, "fills-the-log-39")
-        assert _taken(follower), f"{follower.name} has the snapshot of {leader.name}"
-    assert done
+        handed_over.add((type(stopped), type(leader)))
+        used.fill_the_log(leader)
+        shutil.rmtree(stopped.data_folder)
+        quorum.format_again(stopped)
+        stopped.start()
+        used.use()
+        quorum.wait_until_equal()
+        assert log_start(stopped) > 0
+    kinds = {type(controller) for controller in quorum.controllers.values()}
+    assert {(one, other) for one in kinds for other in kinds if one is not other} <= handed_over
 
 
-def _taken(controller: Controller) -> list[str]:
-    """Its snapshots, the one of format left out."""
-    return [path.name for path in snapshots(controller.data_folder) if not path.name.startswith("0" * 20)]
+def _made_snapshots(controller: Controller) -> list[str]:
+    """Those of the log that it has, not the one that format left or that it began with."""
+    start = log_start(controller)
+    return [path.name for path in snapshots(controller.data_folder) if int(path.name[:20]) > start]
 
 
-def _wait_for_topic(quorum: ControllerQuorum, tools: KafkaTools, controller: Controller, name: str) -> None:
-    """Wait until a controller's files, snapshot and log, have a topic."""
-
-    def there() -> bool:
+def test_nothing_that_was_acknowledged_is_lost(
+    used: UsedQuorum, quorum: ControllerQuorum, tools: KafkaTools
+) -> None:
+    assert sorted(clients.consume(quorum.bootstrap, "messages", PARTITIONS)) == sorted(used.messages)
+    for controller in quorum.controllers.values():
         files = [*snapshots(controller.data_folder), *segments(controller.data_folder)]
-        return any(
-            record.type == "TOPIC_RECORD" and record.data["name"] == name
-            for record in tools.metadata_records(*files)
-        )
-
-    wait_until(there, f"topic {name} on {controller.name}")
+        records = tools.metadata_records(*files)
+        assert used.topics <= {r.data["name"] for r in records if r.type == "TOPIC_RECORD"}
 
 
 def test_our_standby_knows_and_says_who_leads(quorum: ControllerQuorum) -> None:
