@@ -70,6 +70,7 @@ class SimBroker:
         self.view = MetadataState()
         self.view_end = 0
         self._read = 0
+        self._held: list[tuple[int, Callable[..., None], tuple[Any, ...]]] = []
         self._world = world
         self._chance = chance
         self._incarnation = Uuid.ZERO
@@ -109,11 +110,20 @@ class SimBroker:
             self._later(GIVE_UP_SHUTDOWN_US, self.kill, down_us)
 
     def pause(self, duration_us: int) -> None:
+        """SIGSTOP: what comes meanwhile waits."""
         self._paused_until_us = max(self._paused_until_us, self._world.scheduler.now_us + duration_us)
+        self._world.scheduler.at(self._paused_until_us, self._resume_at_last)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._paused_until_us = 0
+        held, self._held = self._held, []
+        for due in held:
+            self._act(*due)
 
     def calm(self) -> None:
         """No more faults."""
-        self._paused_until_us = 0
+        self.resume()
         self._down_us = 0
         self.start()
 
@@ -142,7 +152,11 @@ class SimBroker:
         if self.is_awake:
             act(*arguments)
         else:
-            self._world.scheduler.at(self._paused_until_us, self._act, life, act, arguments)
+            self._held.append((life, act, arguments))
+
+    def _resume_at_last(self) -> None:
+        if self.is_awake:
+            self.resume()
 
     def _ask(self, request: Message, version: int, take: Take) -> None:
         def taken(response: Message | None, life: int = self.life) -> None:

@@ -13,6 +13,7 @@ from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.network import PORT, host_of, other_host_of
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.options import Options
+from kraft_wire.sim.population import Population
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.trace import Trace
@@ -39,6 +40,7 @@ class Scenario:
         self.options = Options(seed=seed, voters=voters, observers=observers, **settings)
         self.cluster = Cluster(self.options, trace or Trace(), without)
         self.workload = Workload(self.cluster)
+        self.population = Population(self.cluster) if self.options.brokers else None
         self.chance = stream(seed, "scenario")
 
     @property
@@ -57,6 +59,8 @@ class Scenario:
         for node in self.nodes:
             node.start()
         self.workload.start()
+        if self.population is not None:
+            self.population.start()
         return self
 
     def with_leader(self, committed: int = 10) -> Scenario:
