@@ -131,6 +131,7 @@ def _append(controller: Controller, topics: _Topics, count: int) -> SnapshotId:
             values = list(topics.take(min(TOPICS_A_BATCH, count - done)))
             now_ms = time.time_ns() // 1_000_000
             store.log.append([encode_batch(store.log.end_offset, epoch, now_ms, values)])
+        store.log.note_committed(store.log.end_offset)  # all three get it
         return SnapshotId(store.log.flush(), epoch)
     finally:
         store.close()

@@ -138,6 +138,12 @@ class Node:
         )
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
+    def catch_up(self, batches: Iterable[Batch], now: Now) -> None:
+        """Apply what is known to be committed already, before anything else: who leads then needn't."""
+        self._now = now
+        for batch in batches:
+            self._replay_batch(batch)
+
     def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
         """Take one event in; returns what is to be done, in order."""
         self._now = now

@@ -81,6 +81,7 @@ class DurableState(msgspec.Struct):
     - ``epochs``: the epochs of the batches in [log_start_offset, log_end_offset).
     - ``log_size_bytes``: the segments' total size.
     - ``snapshots``: every complete one, the 0-0 checkpoint of format included.
+    - ``committed_offset``: what the log has below it is committed. It may lag far behind.
     - ``lost_below_offset``: damage was cut out of a log that had been durable up to here. Until the log holds
       as much again, this node neither votes nor stands. None where nothing was lost.
     - ``no_vote_up_to_epoch``: quorum-state was lost, and this node may have voted in, or led, any epoch up to
@@ -97,5 +98,6 @@ class DurableState(msgspec.Struct):
     epochs: EpochCache = msgspec.field(default_factory=EpochCache)
     snapshots: Sequence[SnapshotInfo] = ()
     control_records: Sequence[tuple[int, Message]] = ()
+    committed_offset: int = 0
     lost_below_offset: int | None = None
     no_vote_up_to_epoch: int = -1

@@ -73,6 +73,7 @@ class RaftCore:
         log = LogState(durable)
         role = elections.recovered_role(config, durable.election, log)
         self._quorum = Quorum(config, log, history, role, rng)
+        self._quorum.committed_at_start = durable.committed_offset
         self._quorum.lost_below_offset = durable.lost_below_offset
         self._quorum.no_vote_up_to_epoch = durable.no_vote_up_to_epoch
         self._quorum.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch

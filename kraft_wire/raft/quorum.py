@@ -57,6 +57,7 @@ class Quorum:
         self.stop_deadline_ms: int | None = None
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
+        self.committed_at_start = 0
         self.recorded_epoch = 0
         self.lost_elections = 0
         self._highest_high_watermark: int | None = None
@@ -102,9 +103,10 @@ class Quorum:
 
     @property
     def committed_offset(self) -> int:
-        """Below this everything is committed, by all that this process has ever known. It never goes back."""
+        """Below this everything is committed, by all that this node has ever known. It never goes back."""
         latest = self.log.latest_snapshot
-        return max(self._highest_high_watermark or 0, 0 if latest is None else latest.end_offset)
+        in_snapshot = 0 if latest is None else latest.end_offset
+        return max(self._highest_high_watermark or 0, self.committed_at_start, in_snapshot)
 
     @property
     def is_only_voter(self) -> bool:

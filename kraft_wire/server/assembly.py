@@ -25,6 +25,7 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import DurableState, RaftConfig, SnapshotInfo
 from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.events import Now
 from kraft_wire.raft.voters import endpoints_of, static_voters
 from kraft_wire.server.config import ServerConfig
 from kraft_wire.server.config_endpoints import SECURITY_PROTOCOLS, Endpoint
@@ -54,8 +55,9 @@ def open_store(config: ServerConfig) -> Store:
     return store
 
 
-def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint]) -> Node:
-    """The node as its folder left it: the newest snapshot loaded, the log still to be replayed."""
+def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint], now: Now) -> Node:
+    """The node as its folder left it: the newest snapshot is loaded, and of the log behind it applied what is
+    known to be committed."""
     entropy = SystemEntropy()
     snapshot_id = _snapshot_to_load(store)
     metadata = _load_snapshot(store, snapshot_id)
@@ -69,7 +71,7 @@ def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:
         log.warning("controller.quorum.voters is ignored: the voters are in the log", voters=str(core.voters))
-    return Node(
+    node = Node(
         core,
         state,
         entropy,
@@ -77,6 +79,11 @@ def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint
         bootstrap=_bootstrap(store),
         registration=_registration(config, advertised, entropy),
     )
+    committed_offset = store.log.committed_offset
+    if committed_offset > snapshot_id.end_offset:
+        node.catch_up(store.log.batches(snapshot_id.end_offset, committed_offset), now)
+        log.info("committed log applied", from_offset=snapshot_id.end_offset, to_offset=committed_offset)
+    return node
 
 
 def durable_state(store: Store) -> DurableState:
@@ -98,6 +105,7 @@ def durable_state(store: Store) -> DurableState:
             *_voter_records(snapshot_id.end_offset - 1, _snapshot_control(store, snapshot_id)),
             *_voter_records_of_log(store.log.batches(snapshot_id.end_offset)),
         ],
+        committed_offset=store.log.committed_offset,
         lost_below_offset=store.lost_below_offset,
         no_vote_up_to_epoch=store.no_vote_up_to_epoch,
     )

@@ -14,7 +14,7 @@ from kraft_wire.server.connection import Limits
 from kraft_wire.server.file_limit import max_connections, raise_file_limit
 from kraft_wire.server.listeners import Acceptor, advertised, bind
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.owner import NodeOwner
+from kraft_wire.server.owner import NodeOwner, read_clocks
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
@@ -42,7 +42,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     bound = await bind(config.listeners, config.sockets.socket_listen_backlog_size)
     if when_bound is not None:
         when_bound()
-    node = build_node(config, store, advertised(config.advertised_listeners, bound))
+    node = build_node(config, store, advertised(config.advertised_listeners, bound), read_clocks())
     owner = NodeOwner(
         node,
         store,

@@ -192,6 +192,8 @@ class NodeOwner:
         match effect:
             case raft_effects.PersistElectionState(state, kraft_version, voter_ids):
                 self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
+            case raft_effects.HighWatermarkAdvanced(offset):
+                self._store.log.note_committed(offset)
             case raft_effects.TruncateLog(end_offset):
                 self._truncate_log(end_offset)
             case raft_effects.TrimLog(start_offset):

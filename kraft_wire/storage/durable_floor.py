@@ -1,8 +1,9 @@
-"""How much of the log is known to have been flushed, remembered beside it.
+"""How much of the log is known to have been flushed, and how much to be committed, remembered beside it.
 
-Recovery needs it to tell a torn tail, which a crash may leave above the last flush, from damage to records
-that were durable. The file is written after each flush and itself not flushed, except when the floor goes
-down or the node stops: it may lag behind the truth and never runs ahead of it.
+Recovery needs the first to tell a torn tail, which a crash may leave above the last flush, from damage to
+records that were durable. A node that starts needs the second to apply its log before it knows a leader. The
+file is written after each flush and itself not flushed, except when the floor goes down or the node stops: it
+may lag behind the truth and never runs ahead of it.
 
 Java's controllers don't know the file. One that ran on the folder may have truncated the log below the
 floor, but only in a later epoch, which it wrote to quorum-state: so the floor names the epoch that it was
@@ -23,24 +24,29 @@ FILE_NAME = "durable-floor"
 
 
 class Floor(NamedTuple):
-    """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``."""
+    """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``.
+
+    What the log has below ``committed_offset`` was committed then. That may be more than was flushed here: a
+    majority without this node had it.
+    """
 
     offset: int
     quorum_epoch: int
+    committed_offset: int = 0
 
 
 def floor_text(floor: Floor) -> str:
     """One line of constant length, so that it can be overwritten in place."""
-    numbers = f"{floor.offset:020d} {floor.quorum_epoch:010d}"
+    numbers = f"{floor.offset:020d} {floor.quorum_epoch:010d} {floor.committed_offset:020d}"
     return f"{numbers} {google_crc32c.value(numbers.encode()):08x}\n"
 
 
 def parse_floor(text: str) -> Floor | None:
     """None for anything but a whole line with the right checksum."""
     words = text.split()
-    if len(words) != 3 or not (words[0] + words[1]).isdecimal() or not text.isascii():
+    if len(words) != 4 or not "".join(words[:3]).isdecimal() or not text.isascii():
         return None
-    floor = Floor(int(words[0]), int(words[1]))
+    floor = Floor(int(words[0]), int(words[1]), int(words[2]))
     return floor if floor_text(floor) == text else None
 
 

@@ -61,6 +61,8 @@ class MetadataLog:
         self.start_offset = segments[0].base_offset
         self.flushed_offset = segments[-1].end_offset
         self.quorum_epoch = 0
+        self.committed_offset = 0
+        """What is below it is committed, by all that this folder knows; it may lag far behind."""
         self._segments = segments
         self._disk = disk
         self._floor = floor
@@ -106,6 +108,8 @@ class MetadataLog:
         log.torn_tail = recovered.torn_tail
         log.voters = recovered.voters
         log.quorum_epoch = quorum_epoch or 0
+        if floor.found is not None and trusted:
+            log.committed_offset = min(floor.found.committed_offset, log.end_offset)
         try:
             log._settle()
         except BaseException:
@@ -199,7 +203,8 @@ class MetadataLog:
             return end_offset
 
     def _write_floor(self, *, flush: bool = False) -> None:
-        self._floor.write(Floor(self.flushed_offset, self.quorum_epoch), flush=flush)
+        floor = Floor(self.flushed_offset, self.quorum_epoch, self.committed_offset)
+        self._floor.write(floor, flush=flush)
 
     def _write_epochs(self) -> None:
         self._disk.replace(self.folder / EPOCH_CHECKPOINT, self.epochs.text().encode())
@@ -209,6 +214,10 @@ class MetadataLog:
         with self._flushing:
             self.quorum_epoch = epoch
             self._write_floor()
+
+    def note_committed(self, offset: int) -> None:
+        """What is below is committed; remembered with the next flush."""
+        self.committed_offset = offset
 
     # --- reading
 
@@ -292,6 +301,7 @@ class MetadataLog:
     def _lower_floor(self, offset: int) -> None:
         """The floor goes down before the log does."""
         self.flushed_offset = min(self.flushed_offset, offset)
+        self.committed_offset = min(self.committed_offset, offset)
         self._write_floor(flush=True)
 
     def delete_before(self, offset: int) -> bool:

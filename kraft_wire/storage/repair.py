@@ -65,7 +65,8 @@ def _lower_floor(folder: Path, offset: int, disk: Disk) -> None:
     floor = DurableFloor(folder, disk)
     try:
         if floor.found is not None:
-            floor.write(Floor(min(offset, floor.found.offset), floor.found.quorum_epoch), flush=True)
+            durable, epoch, committed = floor.found
+            floor.write(Floor(min(offset, durable), epoch, min(offset, committed)), flush=True)
     finally:
         floor.close()
 

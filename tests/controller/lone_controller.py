@@ -44,11 +44,12 @@ M = TypeVar("M", bound=Message)
 
 
 class Disk:
-    """What the node has written; ``flushed`` batches survive a crash."""
+    """What the node has written; ``flushed`` batches survive a crash, and so does what is ``committed``."""
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
         self.flushed = 0
+        self.committed = 0
         self.election: ElectionState | None = None
 
     @property
@@ -71,7 +72,15 @@ class Disk:
         epochs = EpochCache()
         for batch in self.batches:
             epochs.assign(batch.header.leader_epoch, batch.header.base_offset)
-        return DurableState(election=self.election, log_end_offset=self.end_offset, epochs=epochs)
+        return DurableState(
+            election=self.election,
+            log_end_offset=self.end_offset,
+            epochs=epochs,
+            committed_offset=self.committed,
+        )
+
+    def below(self, end_offset: int) -> list[Batch]:
+        return [batch for batch in self.batches if batch.header.next_offset <= end_offset]
 
 
 class LoneController:
@@ -111,11 +120,14 @@ class LoneController:
                 listeners=[Listener(LISTENER, "localhost", 9093, 0)],
             ),
         )
+        self.node.catch_up(self.disk.below(self.disk.committed), self._now())
         self.step(Start())
 
+    def _now(self) -> Now:
+        return Now(self.now_ms, 1_700_000_000_000 + self.now_ms)
+
     def step(self, event: NodeEvent) -> list[NodeEffect]:
-        wall_ms = 1_700_000_000_000 + self.now_ms
-        effects = self.node.step(event, Now(self.now_ms, wall_ms))
+        effects = self.node.step(event, self._now())
         self.effects += effects
         for effect in effects:
             self._execute(effect)
@@ -129,6 +141,8 @@ class LoneController:
                 self.disk.batches += batches
             case raft_effects.PersistElectionState(state=state):
                 self.disk.election = state
+            case raft_effects.HighWatermarkAdvanced(offset):
+                self.disk.committed = offset
             case raft_effects.Reply(token=token, response=response):
                 assert token not in self.replies, "a request is answered once"
                 self.replies[token] = response
@@ -142,10 +156,7 @@ class LoneController:
                 pass
 
     def _read(self, start: int, end: int) -> bytes:
-        chosen = [
-            b for b in self.disk.batches if b.header.last_offset >= start and b.header.next_offset <= end
-        ]
-        return b"".join(batch.data for batch in chosen)
+        return b"".join(b.data for b in self.disk.below(end) if b.header.last_offset >= start)
 
     def flush(self) -> None:
         self.disk.flushed = self.disk.end_offset

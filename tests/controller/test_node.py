@@ -16,6 +16,7 @@ from kraft_wire.controller.requests import (
     Decided,
     HandlerFailed,
     Peer,
+    ReadCommitted,
     Refused,
 )
 from kraft_wire.controller.settings import Settings
@@ -195,6 +196,42 @@ def test_a_restart_replays_to_the_same_state_in_a_higher_epoch() -> None:
     assert topic is not None
     broker = restarted.state.metadata.brokers[1]
     assert (broker.epoch, broker.fenced) == (controller.state.metadata.brokers[1].epoch, False)
+
+
+def test_what_was_committed_before_a_restart_is_applied_before_anybody_leads() -> None:
+    controller = _with_broker()
+    controller.ask("create", _create_topic("a"), 7)
+    controller.flush()
+    end_offset = controller.disk.committed
+    restarted = controller.crash_and_restart()
+    assert restarted.state.metadata.topics.by_name("a") is not None
+    restarted.flush()
+    assert restarted.node.is_active
+    reads = [effect for effect in restarted.effects if isinstance(effect, ReadCommitted)]
+    assert [read.start_offset for read in reads] == [end_offset]
+
+
+def test_what_was_not_known_to_be_committed_is_applied_when_it_is() -> None:
+    controller = _with_broker()
+    known = controller.disk.committed
+    controller.ask("create", _create_topic("a"), 7)
+    controller.flush()
+    controller.disk.committed = known
+    restarted = controller.crash_and_restart()
+    assert restarted.state.metadata.topics.by_name("a") is None
+    restarted.flush()
+    assert restarted.state.metadata.topics.by_name("a") is not None
+
+
+def test_a_snapshot_is_due_after_the_bytes_before_a_restart_and_those_behind_it() -> None:
+    settings = Settings(node_id=NODE_ID, metadata_log_max_record_bytes_between_snapshots=5_000)
+    controller = active_controller(settings)
+    restarts = 0
+    while not controller.snapshots_wanted() and restarts < 100:
+        restarts += 1
+        controller = controller.crash_and_restart()
+        controller.flush()
+    assert 5 < restarts < 100
 
 
 def test_lost_leadership_undoes_what_is_not_committed_and_says_so() -> None:

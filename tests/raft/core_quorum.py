@@ -99,6 +99,7 @@ class QuorumNode:
         self.disk_is_stuck = False
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
+        self.remembered_commit = 0
 
     @property
     def id(self) -> int:
@@ -146,6 +147,7 @@ class QuorumNode:
             epochs=EpochCache(sorted(epochs.items())),
             snapshots=[*self.formatted.snapshots, *(snapshot.info for snapshot in self.snapshots.values())],
             control_records=control,
+            committed_offset=min(self.remembered_commit, self.end_offset),
             lost_below_offset=self.lost_below_offset,
             no_vote_up_to_epoch=self.no_vote_up_to_epoch,
         )
@@ -204,7 +206,7 @@ class QuorumNode:
                 self.quorum.answer(self, caller, response)
             case fx.HighWatermarkAdvanced(offset):
                 assert offset > self.high_watermark, "the high watermark went back"
-                self.high_watermark = offset
+                self.high_watermark = self.remembered_commit = offset
                 self.quorum.check_committed(self)
             case fx.BecameLeader(epoch):
                 self.quorum.note_leader(self.id, epoch)

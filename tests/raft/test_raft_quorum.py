@@ -10,7 +10,7 @@ from core_quorum import CoreQuorum, QuorumNode
 from kraft_wire.log.batch import record_values
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft import effects as fx
-from kraft_wire.raft.errors import NotLeader
+from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import SnapshotVerified
 from kraft_wire.raft.roles import Role
 
@@ -231,6 +231,21 @@ def test_what_a_deposed_leader_alone_has_is_cut_away(quorum: CoreQuorum) -> None
     quorum.run_until(quorum.agree)
     assert values(old) == [b"kept"]
     assert any(isinstance(effect, fx.TruncateLog) for effect in old.effects)
+
+
+def test_what_was_committed_before_a_restart_is_not_cut_away(quorum: CoreQuorum) -> None:
+    old = quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.isolate(old.id)
+    old.propose(b"lost elsewhere")
+    quorum.run_until(lambda: bool(quorum.others_than(old)))
+    quorum.elect().propose(b"kept")
+    old.crash()
+    old.remembered_commit = old.end_offset
+    old.start()
+    quorum.heal()
+    with pytest.raises(InvariantViolated, match="below what is committed"):
+        quorum.run_until(quorum.agree)
 
 
 def test_a_flush_that_began_before_a_truncation_counts_for_nothing(quorum: CoreQuorum) -> None:

@@ -67,6 +67,16 @@ def test_a_snapshot_above_the_high_watermark_stops_the_node() -> None:
         node.step(SnapshotWritten(SnapshotId(3, 1), 100, 0))
 
 
+def test_a_snapshot_of_what_was_committed_before_a_restart() -> None:
+    durable = DurableState(
+        election=election(1, 4), log_end_offset=20, epochs=EpochCache([(4, 0)]), committed_offset=10
+    )
+    node = LoneNode(durable=durable)
+    assert node.step(SnapshotWritten(SnapshotId(10, 4), 100, 0)) == []
+    with pytest.raises(InvariantViolated, match="above the high watermark 10"):
+        node.step(SnapshotWritten(SnapshotId(11, 4), 100, 0))
+
+
 def test_a_snapshot_of_another_history_stops_the_node() -> None:
     with pytest.raises(InvariantViolated, match="another epoch"):
         committed().step(SnapshotWritten(SnapshotId(2, 7), 100, 0))

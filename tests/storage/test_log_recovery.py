@@ -428,6 +428,43 @@ def test_truncation_lowers_the_floor(folder: Path) -> None:
     assert open_log(copy, ONE_SEGMENT, EPOCH).end_offset == 2
 
 
+def test_what_is_committed_is_remembered_with_the_floor(folder: Path) -> None:
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    assert log.committed_offset == 0
+    log.note_committed(4)
+    log.close()
+    assert open_log(folder, ONE_SEGMENT, EPOCH).committed_offset == 4
+
+
+def test_what_is_committed_counts_only_in_the_epoch_that_it_was_written_in(folder: Path) -> None:
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    log.note_committed(4)
+    log.close()
+    assert open_log(folder, ONE_SEGMENT, EPOCH + 1).committed_offset == 0
+    assert open_log(folder, ONE_SEGMENT, EPOCH + 1).committed_offset == 0
+
+
+def test_what_is_gone_is_not_committed_here(folder: Path) -> None:
+    """A majority without this node may have had it, and its own disk lost what wasn't flushed."""
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    log.append([data_batch(END, EPOCH)])
+    log.note_committed(END + 1)
+    log.note_quorum_epoch(EPOCH)
+    whole = b"".join(BATCHES)
+    change_file(folder / FIRST_SEGMENT, lambda data: data.__delitem__(slice(len(whole), None)))
+    assert open_log(folder, ONE_SEGMENT, EPOCH).committed_offset == END
+
+
+def test_truncation_lowers_what_is_committed(folder: Path) -> None:
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    log.note_committed(END)
+    log.truncate_to(2)
+    assert log.committed_offset == 2
+    log.reset_to(300)
+    log.close()
+    assert open_log(folder, ONE_SEGMENT, EPOCH).committed_offset == 0
+
+
 def test_starting_over_moves_the_floor(folder: Path) -> None:
     log = open_log(folder, ONE_SEGMENT, EPOCH)
     log.reset_to(300)
