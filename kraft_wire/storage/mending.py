@@ -38,8 +38,6 @@ def mend(metadata_dir: Path) -> Recovery:
         mending = _Mending(folder, DEFAULT_LOG_CONFIG, ())
         stack.callback(mending.close)
         mending.run()
-        for remembered in (mending.lost_below, mending.no_vote_up_to):
-            remembered.mend()
         return mending.recovery
 
 

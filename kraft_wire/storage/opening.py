@@ -27,6 +27,7 @@ from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, N
 from kraft_wire.storage.repair import cut_damage, set_aside, set_log_aside
 from kraft_wire.storage.snapshots import SnapshotStore
 
+NOBODY: Final = -1
 EPOCHS_WITHOUT_TRACE: Final = 1000
 """A node whose quorum-state is lost: in how many epochs above those that are known it may have voted."""
 
@@ -74,6 +75,7 @@ class Opening:
 
     def run(self) -> None:
         """Raises what ``Store.open`` does."""
+        self.recovery.made_anew += [*self.lost_below.mend(), *self.no_vote_up_to.mend()]
         self.read_quorum_state()
         self.open_log()
         self.check_coverage()
@@ -101,8 +103,17 @@ class Opening:
 
     def check_may_begin_anew(self, problem: CorruptSnapshot | MissingRecords, log: MetadataLog) -> None:
         """Raise the problem unless the log can do without what is lost, or begin anew."""
-        if self.may_be_alone(log.voters):
-            raise problem
+        if not self.may_be_alone(log.voters):
+            return
+        if isinstance(problem, CorruptSnapshot):
+            raise CorruptSnapshot(
+                problem.path,
+                f"{problem.problem}; nothing was changed. Restore the file from a copy. Without one, where "
+                f"others have a majority of the quorum, move {self.folder.path} away and format it anew: the "
+                f"node fetches everything from the leader. Elsewhere, `kraft-wire fsck {self.folder.path} "
+                "--repair` does what can be done",
+            )
+        raise problem
 
     def remember_loss(self, lost_below_offset: int, voters_in_log: VotersRecord | None) -> None:
         """Before anything is lost."""
@@ -112,6 +123,9 @@ class Opening:
         """Whether nobody is known who has what this node may have lost."""
         voters = self.last_voters(in_log)
         ids = self._static_voter_ids if voters is None else {voter.voter_id for voter in voters.voters}
+        if voters is None and not ids and self.election is not None:
+            # They may be in nothing but the snapshot that is damaged. Whoever is alone follows nobody.
+            ids = {self.election.leader_id, self.election.voted_id} - {NOBODY}
         return ids <= {self.folder.properties.node_id}
 
     def last_voters(self, in_log: VotersRecord | None) -> VotersRecord | None:

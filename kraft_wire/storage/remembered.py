@@ -57,10 +57,16 @@ class Remembered:
             self._disk.replace(self._path, remembered_text(number).encode())
             self.number = number
 
-    def mend(self) -> None:
-        """Write it anew, where one of the lines is damaged. Raises DiskFailed."""
-        if self.number is not None:
-            self._disk.replace(self._path, remembered_text(self.number).encode())
+    def mend(self) -> list[Path]:
+        """Write it anew where one of the lines is damaged, and return it then: the other may be next. Raises
+        DiskFailed."""
+        if self.number is None:
+            return []
+        whole = remembered_text(self.number).encode()
+        if self._path.read_bytes() == whole:
+            return []
+        self._disk.replace(self._path, whole)
+        return [self._path]
 
     def forget(self) -> None:
         """Raises DiskFailed."""

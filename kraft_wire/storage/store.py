@@ -60,7 +60,8 @@ class Store:
         read is set aside by any node; ``no_vote_up_to_epoch`` says what it must not do then.
 
         Whether there are peers is in the last VotersRecord, else in ``static_voter_ids``, those of
-        controller.quorum.voters. A node that finds neither may be alone.
+        controller.quorum.voters, else in quorum-state, by a leader or a vote. A node that finds none of them
+        may be alone.
 
         Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile, DiskFailed, OSError; and, for a node that
         may be alone, CorruptLog, CorruptSnapshot, MissingRecords, without having changed records.

@@ -20,7 +20,7 @@ from storage_samples import change_file, epoch_batches, flip
 from kraft_wire.cli import main
 from kraft_wire.cli.fsck import EXIT_CANNOT_LOOK, EXIT_DAMAGED, EXIT_WHOLE
 from kraft_wire.log.control import encode_control_batch
-from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
+from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
@@ -478,6 +478,7 @@ def test_where_the_log_names_no_voters_the_next_start_knows(ours: Path, capsys: 
 def test_a_repair_that_would_leave_nothing_is_refused(ours: Path, capsys: Capture) -> None:
     for file in partition(ours).glob("*.checkpoint"):
         file.unlink()
+    (partition(ours) / "quorum-state").write_text(quorum_state_text(ElectionState(NODE_ID, EPOCH), 1))
     flip(segments(ours)[0], 30)
     before = fingerprint(ours)
     assert fsck(ours, "--repair") == EXIT_DAMAGED

@@ -11,7 +11,7 @@ import pytest
 from storage_samples import FIRST_SEGMENT, contents, data_batch, epoch_batches, flip, leader_change
 
 from kraft_wire.log.control import encode_control_batch
-from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
+from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
@@ -167,6 +167,7 @@ def test_damage_that_a_snapshot_covers_lets_the_log_begin_there(path: Path) -> N
 
 
 def test_a_lone_voter_refuses_and_names_the_command(path: Path) -> None:
+    leads_in(path, NODE_ID)
     flip(segments(path)[1], 30)
     before = contents(partition(path))
     for static in ((NODE_ID,), ()):
@@ -175,6 +176,31 @@ def test_a_lone_voter_refuses_and_names_the_command(path: Path) -> None:
         assert f"`kraft-wire fsck {path} --repair`" in str(caught.value)
         assert f"below offset {END}" in str(caught.value)
         assert contents(partition(path)) == before
+
+
+def leads_in(path: Path, leader_id: int, voted_id: int = -1) -> None:
+    """quorum-state says so."""
+    election = ElectionState(leader_id, EPOCH, voted_id)
+    (partition(path) / "quorum-state").write_text(quorum_state_text(election, 1))
+
+
+@pytest.mark.parametrize(("leader_id", "voted_id"), [(2, -1), (-1, 3), (2, 2)])
+def test_whoever_follows_another_is_not_alone(path: Path, leader_id: int, voted_id: int) -> None:
+    """Its voters are in the only snapshot, and the log begins behind them."""
+    store = open_store(path)
+    store.log.delete_before(30)
+    store.close()
+    newest = partition(path) / "00000000000000000030-0000000002.checkpoint"
+    for file in partition(path).glob("*.checkpoint"):
+        if file != newest:
+            file.unlink()
+    flip(newest, 100)
+    leads_in(path, NODE_ID, NODE_ID)
+    with pytest.raises(CorruptSnapshot):
+        open_store(path, ())
+    leads_in(path, leader_id, voted_id)
+    store = open_store(path, ())
+    assert (store.log.end_offset, store.lost_below_offset) == (0, END)
 
 
 def with_voters_at(path: Path, offset: int, *ids: int) -> None:
@@ -408,7 +434,11 @@ def test_one_flipped_bit_does_not_make_it_forget(path: Path, bit: int) -> None:
     file = partition(path) / LOST_BELOW
     file.write_text(remembered_text(70))
     flip(file, bit // 8, bit % 8)
-    assert open_store(path).lost_below_offset == 70
+    store = open_store(path)
+    assert store.lost_below_offset == 70
+    assert store.recovery.made_anew == [file]
+    store.close()
+    assert file.read_text() == remembered_text(70), "another bit may flip"
 
 
 @pytest.mark.parametrize("text", ["", "70", "x" * 60, "٣" * 20])

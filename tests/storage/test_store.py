@@ -130,8 +130,9 @@ def test_a_bad_snapshot_that_is_needed_is_refused_and_nothing_changes(used: Path
     flip(partition(used) / "00000000000000000030-0000000002.checkpoint", 100)
     before = sorted(partition(used).iterdir())
     for _ in range(2):
-        with pytest.raises(CorruptSnapshot, match=r"00000000000000000030-0000000002\.checkpoint"):
+        with pytest.raises(CorruptSnapshot, match=r"00000000000000000030-0000000002\.checkpoint") as caught:
             open_store(used)
+        assert f"`kraft-wire fsck {used} --repair`" in str(caught.value)
     assert sorted(partition(used).iterdir()) == before
 
 
@@ -150,7 +151,7 @@ def test_a_bad_bootstrap_snapshot_matters_to_an_empty_log_only(path: Path) -> No
     store.close()
     zero = partition(path) / "00000000000000000000-0000000000.checkpoint"
     flip(zero, 100)
-    with pytest.raises(CorruptSnapshot):
+    with pytest.raises(CorruptSnapshot, match="format it anew"):
         open_store(path)
     flip(zero, 100)
     store = open_store(path)
