@@ -26,6 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("codec judge")
     group.addoption("--judge-cases", type=int, default=50_000, metavar="N", help="how many, at least")
     group.addoption("--judge-seed", type=int, default=1, metavar="S", help="another seed, other cases")
+    chaos = parser.getgroup("chaos")
+    chaos.addoption("--chaos-seed", type=int, default=1, metavar="S", help="other faults at other times")
 
 
 @pytest.fixture

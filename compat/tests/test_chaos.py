@@ -6,21 +6,32 @@ The tests share a cluster, in this order; each leaves everything healed and chec
 
 from __future__ import annotations
 
+import random
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from compat.conftest import make_workspace
 from compat.harness.arena import Arena, scratch_in_memory
+from compat.harness.bit_flips import PATTERNS, file_of, flip_a_bit
 from compat.harness.controllers import Controller, connect
-from compat.harness.faults import FAULTS, bridged, without_power
+from compat.harness.faults import FAULTS, bridged, isolated, killed, without_power
 from compat.harness.tool_server import ToolServer
 from compat.harness.waiting import wait_until
 from compat.harness.wire import describe_quorum
+from kraft_wire.log.files import PARTITION_FOLDER
+from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, snapshot_file_name
+from kraft_wire.storage.remembered import LOST_BELOW, NO_VOTE_UP_TO
 
 FETCH_TIMEOUT_MS = 2000
+MAY_REFUSE = {"the identity"}
+LONGEST_FAULT_S = 4.0
+MIXED_FAULTS = 5
 PROGRESS = 10
 """So many changes are to be acknowledged while something is wrong, and after it."""
 
@@ -69,6 +80,110 @@ def _silence_ms(leader: Controller, follower: Controller) -> int:
     return heard_ms[leader.node_id] - heard_ms[follower.node_id]
 
 
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_a_bit_is_flipped_in(arena: Arena, kind: str) -> None:
+    with arena.workload():
+        victim = arena.quorum.followers()[0]
+        with killed(arena, victim):
+            path = file_of(victim, kind)
+            flip_back = flip_a_bit(path, random.Random(kind))
+        if not _rejoins(arena, victim):
+            assert kind in MAY_REFUSE, victim.running_process.tail()
+            _check_refusal(victim, path)
+            flip_back()
+            victim.start()
+
+
+def _rejoins(arena: Arena, controller: Controller) -> bool:
+    """Whether it fetches from the leader what is new, so that it has all that it needs; or ends, that is."""
+    process = controller.running_process
+    wait_until(
+        lambda: process.find_in_log('"event":"listening"') or not process.running, f"{process.name} to start"
+    )
+    new_offset = 1 + max(wait_until(lambda: _log_ends(arena), "a leader").values())
+    wait_until(
+        lambda: not process.running or _log_ends(arena).get(controller.node_id, -1) >= new_offset,
+        f"{process.name} to follow",
+    )
+    return process.running
+
+
+def _log_ends(arena: Arena) -> dict[int, int]:
+    """How much the leader says that each voter has; empty while nobody leads."""
+    leader = arena.quorum.leader_now()
+    if leader is None:
+        return {}
+    with connect(leader) as client:
+        voters = describe_quorum(client).topics[0].partitions[0].current_voters
+    return {voter.replica_id: voter.log_end_offset for voter in voters}
+
+
+def _check_refusal(controller: Controller, path: Path) -> None:
+    process = controller.running_process
+    assert process.wait(30) == 1
+    assert str(path.resolve()) in process.log_text()
+    assert "Restore " in process.log_text(), "it says what to do"
+    assert "Traceback" not in process.log_text()
+
+
+def test_a_bit_is_flipped_in_what_it_must_remember_of_its_losses(arena: Arena) -> None:
+    _flip_what_is_remembered(arena, "the last segment", LOST_BELOW)
+
+
+def test_a_bit_is_flipped_in_what_it_must_remember_of_its_votes(arena: Arena) -> None:
+    _flip_what_is_remembered(arena, "the vote", NO_VOTE_UP_TO)
+
+
+def _flip_what_is_remembered(arena: Arena, damaged: str, remembered: str) -> None:
+    """A follower starts on a damaged file, and can't get from the leader what it needs; then it starts again.
+    What is remembered is there twice."""
+    with arena.workload():
+        victim = arena.quorum.followers()[0]
+        with isolated(arena, victim):
+            with killed(arena, victim):
+                flip_a_bit(file_of(victim, damaged), random.Random(remembered))
+            victim.running_process.wait_for_log('"event":"listening"')
+            with killed(arena, victim):
+                path = victim.data_folder / PARTITION_FOLDER / remembered
+                flip_a_bit(path, random.Random(remembered))
+            victim.running_process.wait_for_log('"event":"no vote')
+        assert _rejoins(arena, victim)
+
+
+def test_a_bit_is_flipped_in_what_a_voter_was_formatted_with(arena: Arena) -> None:
+    """It has nothing else, and doesn't know of any peers."""
+    with arena.workload():
+        victim = arena.quorum.followers()[0]
+        with killed(arena, victim):
+            shutil.rmtree(victim.data_folder)
+            arena.quorum.format_again(victim)
+            path = victim.data_folder / PARTITION_FOLDER / snapshot_file_name(BOOTSTRAP_SNAPSHOT_ID)
+            path.chmod(0o600)
+            flip_back = flip_a_bit(path, random.Random("bootstrap"))
+        assert not _rejoins(arena, victim)
+        _check_refusal(victim, path)
+        flip_back()
+        victim.start()
+        assert _rejoins(arena, victim)
+
+
 def test_all_lose_their_power_at_once(arena: Arena) -> None:
     with arena.workload(), without_power(arena, *arena.quorum.controllers.values()):
         pass
+
+
+def test_anything_at_any_time(arena: Arena, request: pytest.FixtureRequest) -> None:
+    """One or two controllers, whichever; what happens to them is drawn from a seed, and how long it lasts."""
+    seed = request.config.getoption("--chaos-seed")
+    chance = random.Random(seed)
+    for number in range(MIXED_FAULTS):
+        victims = chance.sample(list(arena.quorum.controllers.values()), chance.choice([1, 1, 2]))
+        drawn = [(victim, chance.choice(list(FAULTS))) for victim in victims]
+        # Nothing is flushed any more by one that is cut off, and no flush could fail.
+        drawn.sort(key=lambda fault: fault[1] != "failing flush")
+        says = [f"{victim.name} {fault}" for victim, fault in drawn]
+        print(f"--chaos-seed {seed}, number {number}: {says}")
+        with arena.workload(), ExitStack() as healing:
+            for victim, fault in drawn:
+                healing.enter_context(FAULTS[fault](arena, victim))
+            time.sleep(chance.uniform(0, LONGEST_FAULT_S))

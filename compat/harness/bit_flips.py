@@ -1,0 +1,48 @@
+"""One bit of one of a controller's files is another one when it starts again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from compat.harness.controllers import Controller
+from kraft_wire.log.files import PARTITION_FOLDER
+
+PATTERNS = {
+    "the first segment": "*.log",
+    "the last segment": "*.log",
+    "an offset index": "*.index",
+    "a time index": "*.timeindex",
+    "the newest snapshot": "*.checkpoint",
+    "the oldest snapshot": "*.checkpoint",
+    "the epochs": "leader-epoch-checkpoint",
+    "the durable floor": "durable-floor",
+    "the topic id": "partition.metadata",
+    "the vote": "quorum-state",
+    "the identity": "../meta.properties",
+}
+"""A kind of file, and how it is found beside the log."""
+
+LAST_ONES = {"the last segment", "the newest snapshot"}
+
+
+def file_of(controller: Controller, kind: str) -> Path:
+    """The file of this kind, or one of them, in which there is something to flip."""
+    partition = controller.data_folder / PARTITION_FOLDER
+    found = sorted(path for path in partition.glob(PATTERNS[kind]) if path.stat().st_size)
+    assert found, f"{controller.name} has no file for {kind} that isn't empty: {sorted(partition.iterdir())}"
+    return found[-1 if kind in LAST_ONES else 0]
+
+
+def flip_a_bit(path: Path, chance: random.Random) -> Callable[[], None]:
+    """Returns what flips it back."""
+    data = bytearray(path.read_bytes())
+    position, bit = chance.randrange(len(data)), chance.randrange(8)
+
+    def flip() -> None:
+        data[position] ^= 1 << bit
+        path.write_bytes(data)
+
+    flip()
+    return flip
