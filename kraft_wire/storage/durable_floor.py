@@ -27,7 +27,8 @@ class Floor(NamedTuple):
     """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``.
 
     What the log has below ``committed_offset`` was committed then. That may be more than was flushed here: a
-    majority without this node had it.
+    majority without this node had it. Then it counts up to ``offset`` only, as nobody knows what the disk has
+    behind that after a power cut.
     """
 
     offset: int

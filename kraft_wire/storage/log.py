@@ -109,7 +109,7 @@ class MetadataLog:
         log.voters = recovered.voters
         log.quorum_epoch = quorum_epoch or 0
         if floor.found is not None and trusted:
-            log.committed_offset = min(floor.found.committed_offset, log.end_offset)
+            log.committed_offset = min(floor.found.committed_offset, floor.found.offset, log.end_offset)
         try:
             log._settle()
         except BaseException:

@@ -455,6 +455,16 @@ def test_what_is_gone_is_not_committed_here(folder: Path) -> None:
     assert open_log(folder, ONE_SEGMENT, EPOCH).committed_offset == END
 
 
+def test_what_was_not_flushed_is_not_committed_here(folder: Path) -> None:
+    """In its place the disk may bring back what an older leader had put there."""
+    log = open_log(folder, ONE_SEGMENT, EPOCH)
+    log.append([data_batch(END, EPOCH)])
+    log.note_committed(END + 1)
+    log.note_quorum_epoch(EPOCH + 1)
+    recovered = open_log(folder, ONE_SEGMENT, EPOCH + 1)
+    assert (recovered.end_offset, recovered.committed_offset) == (END + 1, END)
+
+
 def test_truncation_lowers_what_is_committed(folder: Path) -> None:
     log = open_log(folder, ONE_SEGMENT, EPOCH)
     log.note_committed(END)
