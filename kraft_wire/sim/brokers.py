@@ -14,6 +14,7 @@ from kraft_wire.metadata.partition import RECOVERED, Partition
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
     BrokerState,
@@ -41,6 +42,7 @@ REPLICATE_US: Final = 1_000 * MS
 GIVE_UP_SHUTDOWN_US: Final = 20_000 * MS
 REGISTRATION_VERSION: Final = 4
 HEARTBEAT_VERSION: Final = 2
+PRODUCER_IDS_VERSION: Final = 0
 EPOCHS_SINCE_VERSION: Final = 3
 MAX_PROPOSALS: Final = 3
 
@@ -251,9 +253,12 @@ class SimBroker:
         if topics:
             assert self.epoch is not None
             request = AlterPartitionRequest(broker_id=self.id, broker_epoch=self.epoch, topics=topics)
-            self._ask(request, version, self._take_alteration)
+            self._ask(request, version, self._take_answer)
+        if self.epoch is not None and self._chance.random() < 0.1:
+            block = AllocateProducerIdsRequest(broker_id=self.id, broker_epoch=self.epoch)
+            self._ask(block, PRODUCER_IDS_VERSION, self._take_answer)
 
-    def _take_alteration(self, response: Message | None) -> None:
+    def _take_answer(self, response: Message | None) -> None:
         if response is None or error_of(response) == ErrorCode.NOT_CONTROLLER:
             self._look_elsewhere()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import msgspec
+
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
@@ -45,6 +47,7 @@ class Cluster:
         self.world = World(options.seed, self.scheduler, self.network, trace, self.checkers)
         self.brokers: dict[int, SimBroker] = {}
         self._damaged: set[int] = set()
+        self.reformatted: set[int] = set()
         self._garbling_until_us: dict[int, int] = {}
         self._chance_of_garbling = random.Random(options.seed)
         self._stays_down: set[int] = set()
@@ -136,7 +139,7 @@ class Cluster:
 
     def may_damage(self, node: SimNode) -> bool:
         """Whether this node's disk may rot: a quorum recovers from a minority's damage, not from more."""
-        self._damaged = {id for id in self._damaged if self._is_damaged(self.nodes[id])}
+        self._damaged = {id for id in self._damaged if self._is_damaged(self.nodes[id])} | self.reformatted
         if node.disk.election is None:
             return False  # its epoch hangs on its log: see faults
         if node.id not in self.options.voter_ids or node.id in self._damaged:
@@ -149,6 +152,13 @@ class Cluster:
     def damaged(self, node: SimNode) -> None:
         if node.id in self.options.voter_ids:
             self._damaged.add(node.id)
+
+    def reformat(self, node: SimNode) -> None:
+        """A new disk with a new directory id: the node is the voter of this id no more, and follows."""
+        node.disk = Disk(None)
+        node.config = msgspec.structs.replace(node.config, directory_id=Uuid(bytes([100 + node.id] * 16)))
+        if node.id in self.options.voter_ids:
+            self.reformatted.add(node.id)
 
     def garble(self, node: SimNode, duration_us: int, chance: random.Random) -> None:
         """For a while, records that this node sends have flipped bits now and then."""
@@ -183,6 +193,8 @@ class Cluster:
         )
         for node in self.nodes.values():
             node.disk_stalled_until_us = 0
+            node.disk_full_until_us = 0
+            node.next_read_fails = False
             node.next_flush_fails = False
             node.effects_to_live = None
             node.speed = type(node.speed)()

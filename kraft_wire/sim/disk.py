@@ -2,7 +2,7 @@
 
 quorum-state, truncations, installed snapshots and deletions are atomic and durable when they return, as a
 real node's owner makes them. Appended batches are not: a power cut takes any of them that no finished flush
-covers, and may tear one in two.
+covers, may tear one in two, and may leave zeros where one was to be, in front of others.
 """
 
 from __future__ import annotations
@@ -193,6 +193,11 @@ class Disk:
             cut = chance.randrange(1, len(torn.data))
             self.append(msgspec.structs.replace(torn, data=torn.data[:cut]))
             self.is_suspect = True
+        elif kept >= 2 and chance.random() < 0.5:
+            hole = len(self.batches) - kept + chance.randrange(kept - 1)
+            batch = self.batches[hole]
+            self.batches[hole] = msgspec.structs.replace(batch, data=bytes(len(batch.data)))
+            self.is_suspect = True
         self.parts.clear()
 
     def lose_unflushed(self) -> None:
@@ -213,6 +218,16 @@ class Disk:
         index = chance.randrange(len(self.batches) - is_torn)
         batch = self.batches[index]
         self.batches[index] = msgspec.structs.replace(batch, data=flipped(batch.data, chance))
+        self.is_suspect = True
+        return True
+
+    def misdirect_write(self, chance: random.Random) -> bool:
+        """A batch that was written where another belongs. False where there are no two."""
+        if len(self.batches) < 2:
+            return False
+        wrong, right = chance.sample(range(len(self.batches)), 2)
+        data = self.batches[right].data
+        self.batches[wrong] = msgspec.structs.replace(self.batches[wrong], data=data)
         self.is_suspect = True
         return True
 
@@ -281,11 +296,13 @@ class Disk:
 
     def _verify_log(self) -> None:
         """Cut the log at its first bad batch: a torn tail, or damage."""
-        bad = next((i for i, batch in enumerate(self.batches) if not is_intact(batch.data)), None)
+        bad = next((i for i, batch in enumerate(self.batches) if not _is_good(batch)), None)
         if bad is None:
             return
         cut_offset = self.bases[bad]
-        plausible_end = max((b.last_offset + 1 for b in self.batches[bad:] if is_intact(b.data)), default=0)
+        plausible_end = max((b.last_offset + 1 for b in self.batches[bad:] if _is_good(b)), default=0)
+        if cut_offset >= self.floor and not any(self.batches[bad].data):
+            plausible_end = 0  # never written: what follows hadn't been flushed either
         if cut_offset < self.floor or plausible_end > cut_offset:
             self.lost_below = max(self.floor, plausible_end)
         while self.end_offset > cut_offset:
@@ -323,6 +340,11 @@ class Disk:
             type(message): message for offset, message in self._control_records() if offset < end_offset
         }
         return [latest[kind] for kind in (KRaftVersionRecord, VotersRecord) if kind in latest]
+
+
+def _is_good(batch: AppendBatch) -> bool:
+    """Whether the bytes are those of a batch, and of the one that belongs here."""
+    return is_intact(batch.data) and int.from_bytes(batch.data[:8], "big") == batch.base_offset
 
 
 def flipped(data: bytes, chance: random.Random) -> bytes:

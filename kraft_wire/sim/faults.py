@@ -171,6 +171,51 @@ def _lose_quorum_state(strike: Strike) -> None:
     strike.restart_later(node)
 
 
+def _misdirect_write(strike: Strike) -> None:
+    node = strike.node
+    if strike.cluster.may_damage(node):
+        node.lose_power(strike.chance)
+        if node.disk.misdirect_write(strike.chance):
+            strike.cluster.damaged(node)
+        strike.restart_later(node)
+
+
+def _reformat(strike: Strike) -> None:
+    """Only one that counts as another replica then: static voters are known by their id alone, and a blank
+    one would vote again where it has voted (KAFKA-14205)."""
+    node = strike.node
+    if strike.cluster.options.kraft_version and strike.cluster.may_damage(node):
+        node.lose_power(strike.chance)
+        strike.cluster.reformat(node)
+        strike.restart_later(node)
+
+
+def _fail_read(strike: Strike) -> None:
+    node = strike.node
+    if node.is_up:
+        node.next_read_fails = True
+        strike.cluster.restart_when_dead(node, strike.duration_us)
+
+
+def _fill_disk(strike: Strike) -> None:
+    """Whatever it writes ends the process, also when it is started again too early."""
+    node = strike.node
+    node.disk_full_until_us = strike.cluster.scheduler.now_us + strike.duration_us
+    strike.cluster.restart_when_dead(node, strike.chance.randrange(2 * strike.duration_us))
+    strike.cluster.scheduler.after(2 * strike.duration_us, strike.cluster.restart, node)
+
+
+def _restart_one_by_one(strike: Strike) -> None:
+    for turn, id in enumerate(strike.order):
+        strike.cluster.scheduler.after(turn * strike.duration_us, _restart, strike.cluster, id)
+
+
+def _restart(cluster: Cluster, id: int) -> None:
+    if not cluster.is_calm:
+        cluster.nodes[id].shut_down()
+        cluster.restart_when_dead(cluster.nodes[id], 500 * MS)
+
+
 def _garble(strike: Strike) -> None:
     strike.cluster.garble(strike.node, strike.duration_us, strike.chance)
 
@@ -251,4 +296,9 @@ FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "lose-quorum-state": _lose_quorum_state,
     "garble": _garble,
     "jump-clock": _jump_clock,
+    "misdirect-write": _misdirect_write,
+    "reformat": _reformat,
+    "read-error": _fail_read,
+    "full-disk": _fill_disk,
+    "restart-one-by-one": _restart_one_by_one,
 }

@@ -106,6 +106,7 @@ _SIMPLER: tuple[Callable[[Options], Options], ...] = (
     lambda options: replace(options, link=replace(options.link, loss=0.0)),
     lambda options: replace(options, link=replace(options.link, max_delay_us=500)),
     lambda options: replace(options, drift_ppm=0),
+    lambda options: replace(options, brokers=min(1, options.brokers)),
     lambda options: replace(options, value_bytes=10),
     lambda options: replace(options, proposals_per_second=2),
     lambda options: replace(options, snapshot_interval_ms=10_000_000),

@@ -92,7 +92,9 @@ class SimNode:
         self.leading: tuple[int, int] | None = None
         self.effects_to_live: int | None = None
         self.next_flush_fails = False
+        self.next_read_fails = False
         self.disk_stalled_until_us = 0
+        self.disk_full_until_us = 0
         self._power_fails = False
         self._world = world
         self.speed = speed
@@ -174,6 +176,7 @@ class SimNode:
         self._paused_until_us = None
         self.effects_to_live = None
         self.next_flush_fails = False
+        self.next_read_fails = False
         self._backlog.clear()
         self._votes_asked.clear()
         self._verified.clear()
@@ -270,6 +273,12 @@ class SimNode:
         )
         for effect in effects:
             if self.effects_to_live is not None and self._dies_now():
+                return
+            if type(effect) in _WRITES and self._world.scheduler.now_us < self.disk_full_until_us:
+                self.kill()
+                return
+            if self.next_read_fails and type(effect) in _READS:
+                self.kill()
                 return
             self.execute(effect)
         if type(event) is Propose and self.is_up:
@@ -506,6 +515,9 @@ class SimNode:
             info = snapshot.info
             self.take(SnapshotWritten(info.id, info.size_bytes, info.last_contained_log_timestamp_ms))
 
+
+_WRITES: Final = (fx.AppendBatch, fx.PersistElectionState, fx.AppendSnapshotBytes)
+_READS: Final = (fx.ReplyRecords, fx.ReplySnapshotBytes)
 
 _EXECUTE: Final[dict[type[Any], Callable[[SimNode, Any], None]]] = {
     fx.AppendBatch: SimNode._append,

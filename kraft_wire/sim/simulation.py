@@ -139,10 +139,10 @@ class Simulation:
         population.let_up()
 
     def _choose_core(self) -> list[SimNode]:
-        voters = list(self.cluster.voters)
+        voters = [voter for voter in self.cluster.voters if voter.id not in self.cluster.reformatted]
         self._chance.shuffle(voters)
         voters.sort(key=lambda node: node.disk.lost_below is not None or node.disk.is_suspect)
-        fewest = len(voters) // 2 + 1
+        fewest = self.options.voters // 2 + 1
         return voters[: self._chance.randint(fewest, len(voters))]
 
     def _shut_out(self, node: SimNode, core: list[SimNode]) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from planted_bugs import Bug, Patch
 
 from kraft_wire.controller import (
+    allocate_producer_ids,
     alter_partition,
     apis,
     broker_heartbeat,
@@ -186,6 +187,20 @@ def heartbeats_of_former_incarnations_count(patch: Patch) -> None:
         return state.metadata.brokers[broker_id]
 
     patch.attribute(broker_heartbeat, "check_broker_epoch", check)
+
+
+@bug
+def two_brokers_get_the_same_producer_ids(patch: Patch) -> None:
+    """The handler doesn't look at what the last one got."""
+
+    def handle(state: ControllerState, request: Any, version: int, context: Any) -> Any:
+        result = real(state, request, version, context)
+        response: Any = result.response
+        response.producer_id_start = max(0, state.metadata.producer_ids.next_producer_id - 1000)
+        return result
+
+    real = allocate_producer_ids.handle
+    patch.attribute(allocate_producer_ids, "handle", handle)
 
 
 # Partitions.
