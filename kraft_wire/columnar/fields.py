@@ -1,0 +1,245 @@
+"""The fields of many records of one type and version, found by what the generated class says of itself.
+
+Finding them yields positions; values are gathered column by column, when they are asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from kraft_wire.columnar.gather import Chunk, Malformed
+from kraft_wire.protocol.schema import Field, Structure, defaults_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from kraft_wire.columnar.gather import Positions
+
+    Mask = NDArray[np.bool_]
+
+_NUMBERS: Final = {
+    "bool": "i1",
+    "int8": "i1",
+    "int16": "i2",
+    "uint16": "u2",
+    "int32": "i4",
+    "uint32": "u4",
+    "int64": "i8",
+    "float64": "f8",
+}
+_SIZES: Final = {**{kind: int(code[1]) for kind, code in _NUMBERS.items()}, "uuid": 16}
+_TEXTS: Final = ("string", "bytes")
+_MAX_LENGTH: Final = 2**31 - 1
+
+
+class Unreadable(TypeError):
+    """Records of this type hold what isn't read in columns: arrays of structs or of strings."""
+
+
+class Ragged(msgspec.Struct, frozen=True):
+    """Lists or texts, one behind the other: row r is ``values[offsets[r] : offsets[r + 1]]``. ``valid`` says
+    which rows are not null; None for all."""
+
+    values: NDArray[Any]
+    offsets: Positions
+    valid: Mask | None
+
+
+class _Spot(msgspec.Struct):
+    """Where a field is: in all rows, or in those of ``rows``. ``lengths`` counts elements, -1 is null."""
+
+    field: Field
+    at: Positions
+    lengths: Positions | None = None
+    rows: Positions | None = None
+
+
+class Table(msgspec.Struct):
+    """Records of one type and version; rows are in the order of the log."""
+
+    record_class: type[Structure]
+    chunk: Chunk
+    row_count: int
+    spots: dict[str, list[_Spot]]
+
+    def numbers(self, name: str) -> NDArray[Any]:
+        """A column of numbers, in the machine's byte order; bool as numpy's."""
+        field, default = self._field(name)
+        code = _NUMBERS[field.kind]
+        dtype = np.bool_ if field.kind == "bool" else np.dtype(code)
+        spots = self.spots.get(name, [])
+        if len(spots) == 1 and spots[0].rows is None:
+            return self.chunk.numbers(code, spots[0].at).astype(dtype, copy=False)
+        values = np.full(self.row_count, default, dtype)
+        for spot in spots:
+            values[spot.rows] = self.chunk.numbers(code, spot.at)
+        return values
+
+    def uuids(self, name: str) -> NDArray[np.uint8]:
+        """A column of ids, 16 bytes a row."""
+        _, default = self._field(name)
+        spots = self.spots.get(name, [])
+        if len(spots) == 1 and spots[0].rows is None:
+            return self.chunk.fixed(16, spots[0].at)
+        values = np.tile(np.frombuffer(bytes(default), np.uint8), (self.row_count, 1))
+        for spot in spots:
+            values[spot.rows] = self.chunk.fixed(16, spot.at)
+        return values
+
+    def ragged(self, name: str) -> Ragged:
+        """A column of arrays of numbers or ids, of strings (UTF-8) or of bytes. Raises Malformed for
+        strings that aren't UTF-8."""
+        field, default = self._field(name)
+        at = np.zeros(self.row_count, np.int64)
+        lengths = np.full(self.row_count, -1 if default is None else 0, np.int64)
+        for spot in self.spots.get(name, []):
+            where: Any = slice(None) if spot.rows is None else spot.rows
+            at[where] = spot.at
+            lengths[where] = spot.lengths
+        valid = lengths >= 0
+        all_valid = bool(valid.all())
+        if not all_valid:
+            lengths = np.maximum(lengths, 0)
+        offsets = np.zeros(self.row_count + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        values = self._elements(field, at, lengths)
+        if field.kind == "string":
+            _check_utf8(values, offsets)
+        return Ragged(values, offsets, None if all_valid else valid)
+
+    def _elements(self, field: Field, at: Positions, lengths: Positions) -> NDArray[Any]:
+        unit = _SIZES[field.kind] if field.array else 1
+        pieces = self.chunk.pieces(at, lengths, unit)
+        if not field.array:
+            return pieces
+        if field.kind == "uuid":
+            return pieces.reshape(-1, unit)
+        code = _NUMBERS[field.kind]
+        return pieces.view(np.dtype(code).newbyteorder(">")).astype(code)
+
+    def _field(self, name: str) -> tuple[Field, Any]:
+        return _fields(self.record_class)[name], getattr(defaults_of(self.record_class), name)
+
+
+def is_readable(record_class: type[Structure], version: int) -> bool:
+    """Whether ``find_fields`` takes records of this type and version."""
+    flexible = version >= record_class.FLEXIBLE_FROM
+    return flexible and all(_is_readable(field) for field in record_class.FIELDS if field.is_present(version))
+
+
+def find_fields(
+    record_class: type[Structure], version: int, chunk: Chunk, starts: Positions, ends: Positions
+) -> Table:
+    """The fields of the records between ``starts`` and ``ends``. Raises Malformed; Unreadable."""
+    if not is_readable(record_class, version):
+        raise Unreadable(f"{record_class.__name__} version {version}")
+    finder = _Finder(chunk)
+    try:
+        behind = finder.untagged(_untagged(record_class, version), starts)
+        behind = finder.tagged(_tagged(record_class, version), behind)
+    except IndexError:
+        raise Malformed("a record runs over the end of the chunk") from None
+    if (behind != ends).any():
+        raise Malformed(f"a {record_class.__name__} that doesn't end where its fields do")
+    return Table(record_class, chunk, len(starts), finder.spots)
+
+
+class _Finder:
+    def __init__(self, chunk: Chunk) -> None:
+        self._chunk = chunk
+        self.spots: dict[str, list[_Spot]] = {}
+
+    def untagged(self, fields: Iterable[tuple[Field, bool]], at: Positions) -> Positions:
+        for field, nullable in fields:
+            at = self._find(field, nullable, at, None)
+        return at
+
+    def tagged(self, known: dict[int, tuple[Field, bool]], at: Positions) -> Positions:
+        counts, at = self._chunk.uvarints(at)
+        most = int(counts.max(initial=0))
+        if most == 0:
+            return at
+        if most > len(self._chunk.data):
+            raise Malformed("more tagged fields than there are bytes")
+        last = np.full(len(at), -1, np.int64)
+        for index in range(most):
+            rows = np.flatnonzero(counts > index)
+            tags, begin = self._chunk.uvarints(at[rows])
+            sizes, begin = self._chunk.uvarints(begin)
+            if (tags <= last[rows]).any():
+                raise Malformed("tagged fields out of order")
+            last[rows] = tags
+            at[rows] = begin + sizes
+            for tag in np.unique(tags).tolist():
+                if tag in known:
+                    here = tags == tag
+                    self._find_tagged(known[tag], begin[here], sizes[here], rows[here])
+        return at
+
+    def _find_tagged(
+        self, known: tuple[Field, bool], begin: Positions, sizes: Positions, rows: Positions
+    ) -> None:
+        if (self._find(*known, begin, rows) != begin + sizes).any():
+            raise Malformed(f"tagged field {known[0].name} that doesn't end where its size says")
+
+    def _find(self, field: Field, nullable: bool, at: Positions, rows: Positions | None) -> Positions:
+        """Note where the field is; returns what lies behind it."""
+        size = _SIZES.get(field.kind, 1)
+        lengths = None
+        behind = at + size
+        if field.array or field.kind in _TEXTS:
+            compact, at = self._chunk.uvarints(at)
+            lengths = compact - 1
+            if not nullable and (lengths < 0).any():
+                raise Malformed(f"{field.name} is null")
+            if (lengths > _MAX_LENGTH).any():
+                raise Malformed(f"{field.name} has a negative length")
+            behind = at + size * np.maximum(lengths, 0)
+        self.spots.setdefault(field.name, []).append(_Spot(field, at, lengths, rows))
+        return behind
+
+
+def _is_readable(field: Field) -> bool:
+    return field.kind in _SIZES or (field.kind in _TEXTS and not field.array)
+
+
+@cache
+def _fields(record_class: type[Structure]) -> dict[str, Field]:
+    return {field.name: field for field in record_class.FIELDS}
+
+
+@cache
+def _untagged(record_class: type[Structure], version: int) -> list[tuple[Field, bool]]:
+    return [
+        (field, field.is_nullable(version))
+        for field in record_class.FIELDS
+        if field.is_present(version) and not field.is_tagged(version)
+    ]
+
+
+@cache
+def _tagged(record_class: type[Structure], version: int) -> dict[int, tuple[Field, bool]]:
+    return {
+        field.tag: (field, field.is_nullable(version))
+        for field in record_class.FIELDS
+        if field.is_tagged(version)
+    }
+
+
+def _check_utf8(values: NDArray[np.uint8], offsets: Positions) -> None:
+    text = values.tobytes()
+    if text.isascii():
+        return
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        raise Malformed("a string that is not UTF-8") from None
+    begins = offsets[:-1][offsets[:-1] < len(values)]
+    if ((values[begins] & 0xC0) == 0x80).any():
+        raise Malformed("a string that is not UTF-8")
