@@ -41,7 +41,9 @@ def kinds(chunk: Chunk, records: Records) -> list[Kind]:
     found = np.unique(both).tolist()
     if len(found) == 1:
         return [_kind(found[0], np.arange(len(both)), starts, ends)]
-    return [_kind(number, rows := np.flatnonzero(both == number), starts[rows], ends[rows]) for number in found]
+    return [
+        _kind(number, rows := np.flatnonzero(both == number), starts[rows], ends[rows]) for number in found
+    ]
 
 
 def _kind(number: int, rows: Positions, starts: Positions, ends: Positions) -> Kind:

@@ -49,7 +49,9 @@ def test_runs_of_records_of_one_size_are_followed_exactly(sizes: tuple[int, ...]
     random = Random(count)
     pieces = {size: random.randbytes(size) for size in sizes}
     changes = [random.choice(sizes) for _ in range(count // 20 + 1)]
-    values = [pieces[changes[number // 20]] for number in range(min(count, 90 if max(sizes) > 5_000 else count))]
+    values = [
+        pieces[changes[number // 20]] for number in range(min(count, 90 if max(sizes) > 5_000 else count))
+    ]
     log = log_of([values, values[:3]])
     assert values_of(log) == [*values, *values[:3]]
 
@@ -86,13 +88,13 @@ def test_kinds_are_in_the_order_of_their_types_and_keep_the_order_of_the_log() -
         (3, 1, [1]),
         (5, 0, [0, 2, 4]),
     ]
-    bodies = [
-        [log[start:end] for start, end in zip(kind.starts, kind.ends, strict=True)] for kind in found
-    ]
+    bodies = [[log[start:end] for start, end in zip(kind.starts, kind.ends, strict=True)] for kind in found]
     assert bodies == [[b"d"], [b"b"], [b"a", b"c", b""]]
 
 
-@pytest.mark.parametrize("value", [b"", b"\x01", b"\x01\x05", b"\x00\x05\x00", b"\x81\x05\x00", b"\x01\x85\x00"])
+@pytest.mark.parametrize(
+    "value", [b"", b"\x01", b"\x01\x05", b"\x00\x05\x00", b"\x81\x05\x00", b"\x01\x85\x00"]
+)
 def test_unusual_frames_are_for_others_to_read(value: bytes) -> None:
     log = log_of([[b"\x01\x05\x00", value]])
     with pytest.raises(Malformed):

@@ -1,0 +1,68 @@
+"""A page: whole batches as they lie in a log, and where the records in them are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kraft_wire.columnar.gather import Chunk
+from kraft_wire.columnar.metadata import Kind, kinds
+from kraft_wire.columnar.records import Records, find_records
+from kraft_wire.log.batch import BatchHeader, scan_batches
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kraft_wire.columnar.gather import Positions
+
+
+class Page:
+    """The data records of some batches, in the order of the log. Control records aren't among them."""
+
+    def __init__(self, data: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> None:
+        self.batches = [(position, header) for position, header in batches if not header.is_control]
+        self._chunk = Chunk(data)
+
+    @classmethod
+    def of(cls, data: bytes, check_crc: bool = True) -> tuple[Page, int]:
+        """The whole batches at the beginning of ``data``, and how many bytes they take. Raises
+        CorruptBatch."""
+        batches = list(scan_batches(data, check_crc))
+        end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
+        return cls(data, batches), end
+
+    @property
+    def chunk(self) -> Chunk:
+        return self._chunk
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """The records by type and version. Raises Malformed."""
+        return kinds(self._chunk, self._records) if self.batches else []
+
+    @cached_property
+    def offsets(self) -> Positions:
+        """Each record's. Raises Malformed."""
+        return (
+            self._of_batch([header.base_offset for _, header in self.batches]) + self._records.offset_deltas
+        )
+
+    @cached_property
+    def epochs(self) -> Positions:
+        """The leader epoch that each record was written in. Raises Malformed."""
+        return self._of_batch([header.leader_epoch for _, header in self.batches])
+
+    @cached_property
+    def timestamps_ms(self) -> Positions:
+        """When each record was written, in milliseconds since the Unix epoch. Raises Malformed."""
+        return self._of_batch([header.base_timestamp for _, header in self.batches])
+
+    @cached_property
+    def _records(self) -> Records:
+        return find_records(self._chunk, self.batches)
+
+    def _of_batch(self, values: list[int]) -> NDArray[np.int64]:
+        return np.array(values, np.int64)[self._records.batches]

@@ -1,0 +1,190 @@
+"""Tables of records: one of all types, and one for each type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from kraft_wire.columnar.fields import find_fields, is_readable
+from kraft_wire.columnar.gather import Malformed
+from kraft_wire.columnar.metadata import Kind
+from kraft_wire.columnar.page import Page
+from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.protocol.registry import metadata_record_class
+from kraft_wire.spark.arrow_columns import decoded_column, field_column
+from kraft_wire.spark.arrow_types import PLACE, column_name, schema_of
+
+RECORDS: Final = pa.schema(
+    [*PLACE[:-1], pa.field("type", pa.string()), PLACE[-1], pa.field("json", pa.string())]
+)
+"""The table of all records, whatever their type."""
+
+
+class LogPlace(NamedTuple):
+    """Whose log a page is from. Records below ``committed_end_offset`` are known to be committed; None: it
+    isn't known of any."""
+
+    cluster: str
+    committed_end_offset: int | None = None
+
+
+class _Rows(NamedTuple):
+    """Records of one type and version: where they are, and how to get a column of theirs."""
+
+    record_class: type[Message]
+    version: int
+    offsets: Any
+    epochs: Any
+    timestamps_ms: Any
+    field: Callable[[Any], pa.Array]
+    records: Callable[[], Sequence[Message]]
+
+
+def typed_batches(
+    page: Page, record_class: type[Message], log: LogPlace, columns: Sequence[str] | None = None
+) -> list[pa.RecordBatch]:
+    """The records of one type, with all columns or those that are named, in the order of their offsets.
+
+    Raises CorruptBatch, DecodeError, UnsupportedVersion for records that can't be read.
+    """
+    schema = _selected(schema_of(record_class), columns)
+    fields = {column_name(field): field for field in record_class.FIELDS}
+
+    def batch_of(rows: _Rows) -> pa.RecordBatch:
+        return _assemble(
+            schema, rows, log, {name: rows.field(fields[name]) for name in schema.names if name in fields}
+        )
+
+    return _in_order(page, schema, batch_of, record_class.API_KEY)
+
+
+def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = None) -> list[pa.RecordBatch]:
+    """The records of all types, in the order of their offsets. ``json`` costs most of the time. Raises as
+    ``typed_batches``."""
+    schema = _selected(RECORDS, columns)
+
+    def batch_of(rows: _Rows) -> pa.RecordBatch:
+        own: dict[str, pa.Array] = {}
+        if "type" in schema.names:
+            own["type"] = pa.array([rows.record_class.NAME] * len(rows.offsets), pa.string())
+        if "json" in schema.names:
+            own["json"] = pa.array([_json(record, rows.version) for record in rows.records()], pa.string())
+        return _assemble(schema, rows, log, own)
+
+    return _in_order(page, schema, batch_of, None)
+
+
+def _json(record: Message, version: int) -> str:
+    return msgspec.json.encode(record.to_json(version)).decode()
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+def _in_order(
+    page: Page, schema: pa.Schema, batch_of: Callable[[_Rows], pa.RecordBatch], only: int | None
+) -> list[pa.RecordBatch]:
+    try:
+        groups = [(rows.offsets, batch_of(rows)) for rows in _in_columns(page, only)]
+    except Malformed:
+        groups = [(rows.offsets, batch_of(rows)) for rows in _one_by_one(page, only)]
+    if len(groups) < 2:
+        return [batch for _, batch in groups]
+    order = np.argsort(np.concatenate([offsets for offsets, _ in groups]), kind="stable")
+    return (
+        pa.Table.from_batches([batch for _, batch in groups], schema)
+        .take(pa.array(order))
+        .combine_chunks()
+        .to_batches()
+    )
+
+
+def _in_columns(page: Page, only: int | None) -> Iterator[_Rows]:
+    for kind in page.kinds:
+        if only is None or kind.api_key == only:
+            yield _rows(page, kind)
+
+
+def _rows(page: Page, kind: Kind) -> _Rows:
+    try:
+        record_class = metadata_record_class(kind.api_key)
+    except KeyError:
+        raise Malformed(f"there is no record {kind.api_key}") from None
+    if not record_class.MIN_VERSION <= kind.version <= record_class.MAX_VERSION:
+        raise Malformed(f"{record_class.NAME} has no version {kind.version}")
+
+    def records() -> list[Message]:
+        data = page.chunk.data
+        return [
+            record_class.decode(data[start:end], kind.version)
+            for start, end in zip(kind.starts.tolist(), kind.ends.tolist(), strict=True)
+        ]
+
+    place = page.offsets[kind.rows], page.epochs[kind.rows], page.timestamps_ms[kind.rows]
+    if is_readable(record_class, kind.version):
+        table = find_fields(record_class, kind.version, page.chunk, kind.starts, kind.ends)
+        return _Rows(record_class, kind.version, *place, lambda field: field_column(table, field), records)
+    decoded = records()
+    return _Rows(
+        record_class, kind.version, *place, lambda field: decoded_column(decoded, field), lambda: decoded
+    )
+
+
+def _one_by_one(page: Page, only: int | None) -> Iterator[_Rows]:
+    """For pages that hold anything unusual: what is malformed raises the error that it deserves."""
+    found: dict[tuple[int, int], list[tuple[int, int, int, Message]]] = {}
+    for position, header in page.batches:
+        data = page.chunk.data[position : position + header.size_bytes]
+        for record in iter_records(Batch(header, data)):
+            message, version = decode_metadata_record(record.value)
+            if only is None or only == message.API_KEY:
+                row = record.offset, header.leader_epoch, header.base_timestamp, message
+                found.setdefault((message.API_KEY, version), []).append(row)
+    for (_, version), rows in found.items():
+        yield _decoded_rows(version, rows)
+
+
+def _decoded_rows(version: int, rows: list[tuple[int, int, int, Message]]) -> _Rows:
+    offsets, epochs, timestamps_ms, messages = zip(*rows, strict=True)
+    return _Rows(
+        type(messages[0]),
+        version,
+        *(np.array(values, np.int64) for values in (offsets, epochs, timestamps_ms)),
+        lambda field: decoded_column(messages, field),
+        lambda: messages,
+    )
+
+
+def _assemble(schema: pa.Schema, rows: _Rows, log: LogPlace, own: dict[str, pa.Array]) -> pa.RecordBatch:
+    count = len(rows.offsets)
+    arrays = []
+    for field in schema:
+        array = own[field.name] if field.name in own else _PLACE[field.name](rows, log, count)
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _committed(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
+    if log.committed_end_offset is None:
+        return pa.nulls(count, pa.bool_())
+    committed = rows.offsets < log.committed_end_offset
+    return pa.array(committed, pa.bool_(), mask=~committed)
+
+
+_PLACE: Final[dict[str, Callable[[_Rows, LogPlace, int], pa.Array]]] = {
+    "cluster": lambda rows, log, count: pa.repeat(pa.scalar(log.cluster, pa.string()), count),
+    "offset": lambda rows, log, count: pa.array(rows.offsets),
+    "epoch": lambda rows, log, count: pa.array(rows.epochs.astype(np.int32)),
+    "timestamp": lambda rows, log, count: pa.array(rows.timestamps_ms * 1000).cast(
+        pa.timestamp("us", tz="UTC")
+    ),
+    "committed": _committed,
+    "version": lambda rows, log, count: pa.array(np.full(count, rows.version, np.int16)),
+}
