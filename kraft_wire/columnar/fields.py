@@ -101,7 +101,8 @@ class Table(msgspec.Struct):
         for spot in self.spots.get(name, []):
             where: Any = slice(None) if spot.rows is None else spot.rows
             at[where] = spot.at
-            lengths[where] = spot.lengths
+            if spot.lengths is not None:
+                lengths[where] = spot.lengths
         valid = lengths >= 0
         all_valid = bool(valid.all())
         if not all_valid:

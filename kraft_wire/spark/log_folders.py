@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from glob import iglob
 from pathlib import Path
 
 import msgspec
@@ -61,7 +61,7 @@ def find_logs(patterns: Sequence[str]) -> list[LogFolder]:
         folders = [_folder(path) for path in _partition_folders(pattern)]
         if not folders:
             raise NoLogs(
-                f"no {PARTITION_FOLDER} in or below {pattern}: give a controller's or broker's metadata folder"
+                f"no {PARTITION_FOLDER} in or below {pattern}: give a node's metadata folder, or one above"
             )
         for folder in folders:
             other = found.get(folder.cluster)
@@ -71,7 +71,7 @@ def find_logs(patterns: Sequence[str]) -> list[LogFolder]:
 
 
 def _partition_folders(pattern: str) -> Iterator[Path]:
-    for match in sorted(glob.glob(os.path.expanduser(pattern))):
+    for match in sorted(iglob(str(Path(pattern).expanduser()))):  # noqa: PTH207 - Path.glob takes no absolute pattern
         path = Path(match)
         if path.name == PARTITION_FOLDER:
             yield path
@@ -90,7 +90,7 @@ def _below(path: Path) -> Iterator[Path]:
 
 
 def _folder(path: Path) -> LogFolder:
-    names = sorted(os.listdir(path))
+    names = sorted(file.name for file in path.iterdir())
     segments = [(path / name, parsed) for name in names if (parsed := parse_segment_file_name(name))]
     snapshots = filter(None, map(parse_snapshot_file_name, names))
     return LogFolder(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -38,7 +39,7 @@ def pieces_of(folder: LogFolder, split_bytes: int = SPLIT_BYTES) -> Iterator[Pie
     """A log's pieces, in the order of their offsets. Raises OSError."""
     for segment in folder.segments:
         cuts = [0, *_cuts(segment, split_bytes), segment.size_bytes]
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in pairwise(cuts):
             if end > start:
                 yield Piece(folder.cluster, segment.path, start, end, folder.committed_end_offset)
 

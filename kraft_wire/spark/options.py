@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kraft_wire.protocol.registry import METADATA_RECORDS, message_class
+from kraft_wire.protocol.messages import METADATA_RECORDS
+from kraft_wire.protocol.registry import message_class
 
 if TYPE_CHECKING:
     import pyarrow as pa

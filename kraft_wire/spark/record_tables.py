@@ -98,12 +98,9 @@ def _in_order(
     if len(groups) < 2:
         return [batch for _, batch in groups]
     order = np.argsort(np.concatenate([offsets for offsets, _ in groups]), kind="stable")
-    return (
-        pa.Table.from_batches([batch for _, batch in groups], schema)
-        .take(pa.array(order))
-        .combine_chunks()
-        .to_batches()
-    )
+    together = pa.Table.from_batches([batch for _, batch in groups], schema)
+    sorted_batches: list[pa.RecordBatch] = together.take(pa.array(order)).combine_chunks().to_batches()
+    return sorted_batches
 
 
 def _in_columns(page: Page, only: int | None) -> Iterator[_Rows]:
@@ -156,7 +153,9 @@ def _decoded_rows(version: int, rows: list[tuple[int, int, int, Message]]) -> _R
     return _Rows(
         type(messages[0]),
         version,
-        *(np.array(values, np.int64) for values in (offsets, epochs, timestamps_ms)),
+        np.array(offsets, np.int64),
+        np.array(epochs, np.int64),
+        np.array(timestamps_ms, np.int64),
         lambda field: decoded_column(messages, field),
         lambda: messages,
     )

@@ -49,7 +49,7 @@ class LogReader(DataSourceReader):
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def partitions(self) -> Sequence[Split]:  # type: ignore[override]
+    def partitions(self) -> Sequence[Split]:
         from kraft_wire.spark.log_folders import find_logs
         from kraft_wire.spark.log_splits import packed, pieces_of
 

@@ -15,9 +15,10 @@ from kraft_wire.columnar.fields import Ragged, Table, Unreadable, find_fields, i
 from kraft_wire.columnar.gather import Chunk, Malformed
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
-from kraft_wire.protocol.registry import METADATA_RECORDS, message_class
+from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.uuid import Uuid
 
 KINDS = [
@@ -46,7 +47,7 @@ def column_of(table: Table, name: str, kind: str, *, array: bool) -> list[Any]:
     if not array and kind not in ("string", "bytes"):
         if kind == "uuid":
             return [Uuid(row.tobytes()) for row in table.uuids(name)]
-        return table.numbers(name).tolist()
+        return list(table.numbers(name).tolist())
     ragged = table.ragged(name)
     return [_value_in(ragged, row, kind) for row in range(len(ragged.offsets) - 1)]
 
@@ -122,7 +123,8 @@ def test_what_is_malformed_costs_the_chunk_not_the_process(body: bytes) -> None:
 def test_damaged_bytes_are_never_read_as_something_else(data: st.DataObject) -> None:
     """What columns take, the generated decoder takes as well, and reads the same."""
     random = Random(data.draw(st.integers(0, 2**32)))
-    record_class = data.draw(st.sampled_from([PartitionRecord, PartitionChangeRecord]))
+    classes: list[type[Message]] = [PartitionRecord, PartitionChangeRecord]
+    record_class = data.draw(st.sampled_from(classes))
     bodies = [random_message(random, record_class, 2, unknown_tags=False).encode(2) for _ in range(4)]
     at = data.draw(st.integers(0, 3))
     damaged = bytearray(bodies[at])

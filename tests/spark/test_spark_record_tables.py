@@ -17,10 +17,11 @@ from kraft_wire.log.batch import encode_batch, encode_keyed_batch, iter_records,
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
-from kraft_wire.protocol.registry import METADATA_RECORDS, message_class
+from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.schema import Structure
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.spark.arrow_types import column_name, schema_of

@@ -1,0 +1,77 @@
+"""Spark reads metadata logs through the data source, which it finds by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from kraft_wire.spark.log_folders import find_logs
+from kraft_wire.spark.log_pages import pages_of
+from kraft_wire.spark.log_splits import pieces_of
+from kraft_wire.spark.options import table_names
+from kraft_wire.spark.record_tables import RECORDS, LogPlace, record_batches
+from kraft_wire.spark.session import session
+
+JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    started = session("local[1]", QUICK)
+    yield started
+    started.stop()
+
+
+def test_spark_reads_what_is_on_disk(spark: SparkSession) -> None:
+    (log,) = find_logs([str(JAVA_LOG)])
+    place = LogPlace(log.cluster, log.committed_end_offset)
+    batches = [
+        batch for piece in pieces_of(log) for page in pages_of(piece) for batch in record_batches(page, place)
+    ]
+    read = spark.read.format("kraft").load(str(JAVA_LOG)).toArrow()
+    assert read.num_rows > 100
+    assert read.cast(RECORDS).equals(pa.Table.from_batches(batches))
+
+
+def test_every_table_can_be_read(spark: SparkSession) -> None:
+    counts = {
+        table: spark.read.format("kraft").option("table", table).load(str(JAVA_LOG)).count()
+        for table in table_names()
+    }
+    assert counts.pop("records") == sum(counts.values())
+
+
+def test_chosen_columns_are_the_tables(spark: SparkSession) -> None:
+    read = (
+        spark.read.format("kraft").option("table", "feature_level").option("columns", "name, feature_level")
+    )
+    assert ("metadata.version", 33) in [tuple(row) for row in read.load(str(JAVA_LOG)).collect()]
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"table": "partitons"}, "there is no 'partitons'; there are records, abort_transaction"),
+        ({"columns": "offset,ofset"}, "records has no ofset; it has cluster, offset"),
+    ],
+)
+def test_a_wrong_option_is_an_error_that_names_the_right_ones(
+    spark: SparkSession, options: dict[str, str], what: str
+) -> None:
+    with pytest.raises(PySparkException, match=what):
+        spark.read.format("kraft").options(**options).load(str(JAVA_LOG)).count()
+
+
+def test_a_folder_without_logs_is_an_error_that_names_it(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(PySparkException, match=f"no __cluster_metadata-0 in or below {tmp_path}"):
+        spark.read.format("kraft").load(str(tmp_path)).count()
