@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from compat.harness.arena import Arena
 from compat.harness.controllers import Controller
+from compat.harness.faults import Fault, killed
 from kraft_wire.log.files import PARTITION_FOLDER
 
 PATTERNS = {
@@ -23,6 +26,9 @@ PATTERNS = {
     "the identity": "../meta.properties",
 }
 """A kind of file, and how it is found beside the log."""
+
+MAY_REFUSE = {"the identity"}
+"""Of what nobody else has a copy, so that a controller on it refuses to start."""
 
 LAST_ONES = {"the last segment", "the newest snapshot"}
 
@@ -46,3 +52,16 @@ def flip_a_bit(path: Path, chance: random.Random) -> Callable[[], None]:
 
     flip()
     return flip
+
+
+def damaged(chance: random.Random) -> Fault:
+    """It is killed, and any bit of any file flips before it starts again."""
+
+    @contextmanager
+    def fault(arena: Arena, victim: Controller) -> Iterator[None]:
+        with killed(arena, victim):
+            kind = chance.choice(sorted(PATTERNS.keys() - MAY_REFUSE))
+            flip_a_bit(file_of(victim, kind), chance)
+            yield
+
+    return fault

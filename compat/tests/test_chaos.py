@@ -18,7 +18,7 @@ import pytest
 
 from compat.conftest import make_workspace
 from compat.harness.arena import Arena, scratch_in_memory
-from compat.harness.bit_flips import PATTERNS, file_of, flip_a_bit
+from compat.harness.bit_flips import MAY_REFUSE, PATTERNS, damaged, file_of, flip_a_bit
 from compat.harness.controllers import Controller, connect
 from compat.harness.faults import FAULTS, bridged, isolated, killed, without_power
 from compat.harness.tool_server import ToolServer
@@ -29,7 +29,6 @@ from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, snapshot_file_name
 from kraft_wire.storage.remembered import LOST_BELOW, NO_VOTE_UP_TO
 
 FETCH_TIMEOUT_MS = 2000
-MAY_REFUSE = {"the identity"}
 LONGEST_FAULT_S = 4.0
 MIXED_FAULTS = 5
 PROGRESS = 10
@@ -176,14 +175,16 @@ def test_anything_at_any_time(arena: Arena, request: pytest.FixtureRequest) -> N
     """One or two controllers, whichever; what happens to them is drawn from a seed, and how long it lasts."""
     seed = request.config.getoption("--chaos-seed")
     chance = random.Random(seed)
+    faults = {**FAULTS, "damaged": damaged(chance)}
     for number in range(MIXED_FAULTS):
         victims = chance.sample(list(arena.quorum.controllers.values()), chance.choice([1, 1, 2]))
-        drawn = [(victim, chance.choice(list(FAULTS))) for victim in victims]
+        # Who has what is committed may not be damaged everywhere.
+        drawn = list(zip(victims, chance.sample(list(faults), len(victims)), strict=True))
         # Nothing is flushed any more by one that is cut off, and no flush could fail.
         drawn.sort(key=lambda fault: fault[1] != "failing flush")
         says = [f"{victim.name} {fault}" for victim, fault in drawn]
         print(f"--chaos-seed {seed}, number {number}: {says}")
         with arena.workload(), ExitStack() as healing:
             for victim, fault in drawn:
-                healing.enter_context(FAULTS[fault](arena, victim))
+                healing.enter_context(faults[fault](arena, victim))
             time.sleep(chance.uniform(0, LONGEST_FAULT_S))
