@@ -76,7 +76,7 @@ def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint
         state,
         entropy,
         start_offset=snapshot_id.end_offset,
-        bootstrap=_bootstrap(store),
+        bootstrap=bootstrap_of(store),
         registration=_registration(config, advertised, entropy),
     )
     committed_offset = store.log.committed_offset
@@ -139,8 +139,13 @@ def _voter_records_of_log(batches: Iterable[Batch]) -> Iterator[tuple[int, Messa
                 yield from _voter_records(offset, [message])
 
 
-def _bootstrap(store: Store) -> list[VersionedRecord]:
-    """What the first leader of an empty log writes; Kafka's default where format left nothing."""
+def bootstrap_of(store: Store) -> list[VersionedRecord]:
+    """What the first leader of an empty log writes; Kafka's default where format left nothing.
+
+    Nothing where a snapshot has what became of it: damage to a file that nobody needs keeps nobody from
+    starting."""
+    if _snapshot_to_load(store) != BOOTSTRAP_SNAPSHOT_ID:
+        return []
     values = store.bootstrap_values()
     if values is None:
         return list(bootstrap_records())

@@ -230,7 +230,11 @@ def bootstrap_values(snapshots: SnapshotStore, metadata_dir: Path) -> list[bytes
         values = _data_values(snapshots.batches(BOOTSTRAP_SNAPSHOT_ID))
     legacy = metadata_dir / LEGACY_BOOTSTRAP
     if not values and legacy.exists():
-        values = read_legacy_bootstrap(legacy)
+        try:
+            values = read_legacy_bootstrap(legacy)
+        except CorruptSnapshot as error:
+            text = f"{error.problem}. Restore it from a copy, such as that of another controller"
+            raise CorruptSnapshot(legacy, text) from error
     return values
 
 

@@ -19,7 +19,7 @@ from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.server.assembly import durable_state
+from kraft_wire.server.assembly import bootstrap_of, durable_state
 from kraft_wire.storage.errors import CorruptFile
 from kraft_wire.storage.log import LogConfig
 from kraft_wire.storage.remembered import LOST_BELOW, NO_VOTE_UP_TO, remembered_text
@@ -58,7 +58,7 @@ def find(path: Path) -> Found:
     store = open_store(path)
     try:
         durable_state(store)
-        store.bootstrap_values()
+        bootstrap_of(store)
         return Found(
             store.properties,
             store.election,
@@ -89,6 +89,8 @@ def write_folder(path: Path, remembered: dict[str, int]) -> None:
         store.snapshots.write(snapshot_id, encode_snapshot(snapshot_id, CONTROL, values, 0, 0))
         store.snapshots.path(snapshot_id).chmod(0o600)
     store.close()
+    legacy = encode_snapshot(SnapshotId(0, 0), [], [b"value"], 0, 0)
+    (path / "bootstrap.checkpoint").write_bytes(b"".join(legacy))
     for name, number in remembered.items():
         (path / "__cluster_metadata-0" / name).write_text(remembered_text(number))
 
@@ -112,6 +114,7 @@ def problems(found: Found, before: Found) -> list[str]:
 
 FILES: Final = [
     "meta.properties",
+    "bootstrap.checkpoint",
     *(
         f"__cluster_metadata-0/{name}"
         for name in (

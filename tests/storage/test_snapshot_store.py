@@ -188,5 +188,5 @@ def test_bootstrap_records(tmp_path: Path) -> None:
     assert bootstrap_values(SnapshotStore(partition, Disk()), tmp_path) == [b"new"]
     (tmp_path / "bootstrap.checkpoint").write_bytes(legacy[:-1])
     store.delete(BOOTSTRAP_SNAPSHOT_ID)
-    with pytest.raises(CorruptSnapshot, match=r"bootstrap\.checkpoint"):
+    with pytest.raises(CorruptSnapshot, match=r"bootstrap\.checkpoint.*Restore it"):
         bootstrap_values(store, tmp_path)
