@@ -33,7 +33,7 @@ CONTROL: Final = (KRaftVersionRecord(kraft_version=1), VOTERS)
 MAY_REFUSE: Final = {"meta.properties"}
 """Nobody else has what is in it."""
 
-FLIPS_A_FILE: Final = 40
+FLIPS_A_FILE: Final = 24
 
 
 class Found(msgspec.Struct):
