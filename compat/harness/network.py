@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 CLONE_NEWNET = 0x40000000
+OWN_NAMESPACE = "/proc/thread-self/ns/net"
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -70,12 +71,13 @@ def _this_thread_as_it_was() -> Iterator[None]:
     try:
         yield
     finally:
-        _checked(LIBC.setns(fd, CLONE_NEWNET), "the way back into the former network namespace is barred")
+        if os.fstat(fd).st_ino != Path(OWN_NAMESPACE).stat().st_ino:
+            _checked(LIBC.setns(fd, CLONE_NEWNET), "the former network namespace can't be entered again")
         os.close(fd)
 
 
 def _own_namespace() -> int:
-    return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    return os.open(OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _checked(result: int, what: str) -> None:
