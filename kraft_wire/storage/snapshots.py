@@ -223,7 +223,8 @@ def bootstrap_values(snapshots: SnapshotStore, metadata_dir: Path) -> list[bytes
     """The encoded records that format left for the first leader of an empty log.
 
     The records of the 0-0 snapshot; where it has none, those of ``bootstrap.checkpoint``, as Kafka before 4.4
-    left them; None where there is neither file. Raises CorruptSnapshot.
+    left them; None where there is neither file, and empty where one was damaged, so that nobody takes
+    something else for them. Raises CorruptSnapshot.
     """
     values: list[bytes] | None = None
     if BOOTSTRAP_SNAPSHOT_ID in snapshots.ids:
@@ -235,7 +236,8 @@ def bootstrap_values(snapshots: SnapshotStore, metadata_dir: Path) -> list[bytes
         except CorruptSnapshot as error:
             text = f"{error.problem}. Restore it from a copy, such as that of another controller"
             raise CorruptSnapshot(legacy, text) from error
-    return values
+    damaged = snapshots.folder / snapshot_file_name(BOOTSTRAP_SNAPSHOT_ID, CORRUPT_SUFFIX)
+    return [] if values is None and damaged.exists() else values
 
 
 def read_legacy_bootstrap(path: Path) -> list[bytes]:

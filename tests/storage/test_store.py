@@ -160,6 +160,7 @@ def test_a_bad_bootstrap_snapshot_matters_to_an_empty_log_only(path: Path) -> No
     flip(zero, 100)
     store = open_store(path)
     assert store.snapshots.ids == [] and store.log.end_offset == 1
+    assert store.bootstrap_values() == [], "not Kafka's defaults, which may be another version's"
 
 
 def test_snapshots_that_the_log_no_longer_reaches_back_to_go(used: Path) -> None:
