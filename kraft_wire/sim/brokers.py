@@ -34,6 +34,7 @@ from kraft_wire.sim.clients import Clients, Take, error_of
 from kraft_wire.sim.committed import CommittedMetadata
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.scheduler import MS, Scheduler
+from kraft_wire.sim.trace import Trace
 
 HEARTBEAT_US: Final = 2_000 * MS
 RETRY_US: Final = 500 * MS
@@ -51,6 +52,7 @@ class BrokerWorld(msgspec.Struct):
     """What all brokers share."""
 
     scheduler: Scheduler
+    trace: Trace
     clients: Clients
     committed: CommittedMetadata
     nodes: Mapping[int, SimNode]
@@ -89,6 +91,7 @@ class SimBroker:
         if self.is_up:
             return
         self.life += 1
+        self._tell("starts")
         self.is_up = True
         self.is_stopping = False
         self.epoch = None
@@ -107,12 +110,14 @@ class SimBroker:
     def shut_down(self, down_us: int) -> None:
         """Ask to be let go; start again some time after that."""
         if self.is_up and not self.is_stopping:
+            self._tell("wants to stop")
             self.is_stopping = True
             self._down_us = down_us
             self._later(GIVE_UP_SHUTDOWN_US, self.kill, down_us)
 
     def pause(self, duration_us: int) -> None:
         """SIGSTOP: what comes meanwhile waits."""
+        self._tell(f"stands still, for {duration_us} us")
         self._paused_until_us = max(self._paused_until_us, self._world.scheduler.now_us + duration_us)
         self._world.scheduler.at(self._paused_until_us, self._resume_at_last)
 
@@ -130,6 +135,7 @@ class SimBroker:
         self.start()
 
     def _end(self, down_us: int) -> None:
+        self._tell(f"ends, for {down_us} us")
         self.is_up = False
         self.life += 1
         life = self.life
@@ -142,6 +148,9 @@ class SimBroker:
     @property
     def is_awake(self) -> bool:
         return self.is_up and self._world.scheduler.now_us >= self._paused_until_us
+
+    def _tell(self, what: str) -> None:
+        self._world.trace.add(f"{self._world.scheduler.now_us} broker {self.id} {what}")
 
     # Acting: nothing happens in another life, and what comes in a pause waits for its end.
 
@@ -213,6 +222,7 @@ class SimBroker:
             return
         assert isinstance(response, BrokerRegistrationResponse)
         self.epoch = response.broker_epoch
+        self._tell(f"has epoch {self.epoch}")
         self._heartbeat()
 
     def _heartbeat(self) -> None:

@@ -40,13 +40,20 @@ class Population:
         )
         self.brokers = cluster.brokers
         self._world = BrokerWorld(
-            cluster.scheduler, self.clients, self.committed, cluster.nodes, self.brokers, CLUSTER_ID
+            cluster.scheduler,
+            cluster.world.trace,
+            self.clients,
+            self.committed,
+            cluster.nodes,
+            self.brokers,
+            CLUSTER_ID,
         )
         for id in options.broker_ids:
             self.brokers[id] = SimBroker(id, self._world, stream(options.seed, f"broker {id}"))
         chance = stream(options.seed, "administrator")
         self.administrator = Administrator(self._world, chance, options.proposals_per_second)
         self._absent = chance.sample(list(self.brokers.values()), min(1, len(self.brokers)))
+        self._known_by_all = 0
         self._scheduler = cluster.scheduler
 
     def start(self) -> None:
@@ -60,6 +67,7 @@ class Population:
     def calm(self) -> None:
         """No more faults of brokers, but that one dies now: it has to be noticed (KAFKA-18138)."""
         self._world.is_calm = True
+        self._known_by_all = self.committed.end_offset
         self.clients.faults = Faults()
         for broker in self.brokers.values():
             broker.calm()
@@ -99,6 +107,8 @@ class Population:
             registered = state.brokers.get(broker.id)
             if registered is None or registered.epoch != broker.epoch or registered.fenced:
                 return f"broker {broker.id} of epoch {broker.epoch} is {registered}"
+            if broker.view_end <= self._known_by_all:
+                return f"broker {broker.id} has read up to {broker.view_end}"
         for topic in state.topics:
             for index, partition in state.partitions.indexed(topic.id):
                 if not self._is_settled(partition):
