@@ -356,7 +356,9 @@ class MajorityReachedHighWatermark(Checker):
 
 
 def _holds(disk: Disk, last: AppendBatch) -> bool:
-    """Whether a disk has a batch, and all before it, flushed; or had, before it rotted."""
+    """Whether a disk has a batch, and all before it, flushed; or had, before it rotted or was replaced."""
+    if disk.former is not None and _holds(disk.former, last):
+        return True
     end_offset = last.last_offset + 1
     if disk.lost_below is not None and disk.lost_below >= end_offset:
         return True

@@ -155,7 +155,7 @@ class Cluster:
 
     def reformat(self, node: SimNode) -> None:
         """A new disk with a new directory id: the node is the voter of this id no more, and follows."""
-        node.disk = Disk(None)
+        node.disk = Disk(None, former=node.disk)
         node.config = msgspec.structs.replace(node.config, directory_id=Uuid(bytes([100 + node.id] * 16)))
         if node.id in self.options.voter_ids:
             self.reformatted.add(node.id)

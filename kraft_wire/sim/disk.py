@@ -45,10 +45,12 @@ class FlushMark(msgspec.Struct, frozen=True, gc=False):
 
 class Disk:
     """One node's files. ``floor`` is how much of the log was ever flushed and not truncated since.
-    ``lost_below`` is set while damage has taken some of that."""
+    ``lost_below`` is set while damage has taken some of that. ``former`` is the disk that this one
+    replaces."""
 
-    def __init__(self, formatted: SnapshotFile | None) -> None:
+    def __init__(self, formatted: SnapshotFile | None, former: Disk | None = None) -> None:
         self._formatted = formatted
+        self.former = former
         self.election: ElectionState | None = None
         self.no_vote_up_to_epoch = -1
         self.batches: list[AppendBatch] = []
