@@ -149,6 +149,10 @@ class Cluster:
     def _is_damaged(self, node: SimNode) -> bool:
         return not node.is_up or node.disk.lost_below is not None
 
+    def may_have_lost(self, node: SimNode) -> bool:
+        """Whether a node votes for nobody until it has caught up; a torn tail alone costs no vote."""
+        return node.disk.lost_below is not None or (node.disk.is_suspect and node.id in self._damaged)
+
     def damaged(self, node: SimNode) -> None:
         if node.id in self.options.voter_ids:
             self._damaged.add(node.id)

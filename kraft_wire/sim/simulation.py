@@ -141,7 +141,7 @@ class Simulation:
     def _choose_core(self) -> list[SimNode]:
         voters = [voter for voter in self.cluster.voters if voter.id not in self.cluster.reformatted]
         self._chance.shuffle(voters)
-        voters.sort(key=lambda node: node.disk.lost_below is not None or node.disk.is_suspect)
+        voters.sort(key=self.cluster.may_have_lost)
         fewest = self.options.voters // 2 + 1
         return voters[: self._chance.randint(fewest, len(voters))]
 
