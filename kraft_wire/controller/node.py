@@ -31,6 +31,7 @@ from kraft_wire.controller.requests import (
     CommittedBatches,
     Decided,
     FindTimestamps,
+    FirstWrite,
     HandlerFailed,
     Peer,
     ReadCommitted,
@@ -64,6 +65,7 @@ NodeEffect = (
     | FindTimestamps
     | WriteSnapshot
     | Activated
+    | FirstWrite
     | Decided
     | Refused
     | HandlerFailed
@@ -115,6 +117,7 @@ class Node:
         self._applied_end = start_offset
         self._is_active = False
         self._led_since_ms = 0
+        self._first_write_offset: int | None = None
         self._reading_to: int | None = None
         self._is_loading = False
         self._high_watermark = 0
@@ -251,6 +254,7 @@ class Node:
         self._high_watermark = offset
         committed_bytes, self._uncommitted_bytes = self._uncommitted_bytes, 0
         if self._is_active:
+            self._note_first_write(offset)
             if committed_bytes:
                 self._snapshots.committed(committed_bytes, self._now.monotonic_ms)
             for request, response in self._writes.committed(offset):
@@ -260,6 +264,11 @@ class Node:
             self._read_on()
             self._maybe_activate()
         self._answer_consumers()
+
+    def _note_first_write(self, high_watermark: int) -> None:
+        if self._first_write_offset is not None and high_watermark > self._first_write_offset:
+            self._first_write_offset = None
+            self._effects.append(FirstWrite(self.core.epoch, self._now.monotonic_ms - self._led_since_ms))
 
     # A node that is not active follows the committed log.
 
@@ -304,6 +313,7 @@ class Node:
         if self._is_active or not self.core.accepts_proposals or not caught_up:
             return
         self._is_active = True
+        self._first_write_offset = self.core.log_end_offset
         self._mirror_raft()
         self._writes.begin(self._applied_end)
         self.state.sessions.activate(self.state.metadata.brokers.values(), self._now.monotonic_ms)

@@ -88,6 +88,14 @@ class Activated(msgspec.Struct, frozen=True, gc=False):
     after_ms: int
 
 
+class FirstWrite(msgspec.Struct, frozen=True, gc=False):
+    """The first of what this node wrote as the active controller of ``epoch`` is committed, ``after_ms``
+    after raft made it the leader."""
+
+    epoch: int
+    after_ms: int
+
+
 class Decided(msgspec.Struct, frozen=True):
     """These records were appended and applied. They may still be lost with this node's leadership."""
 

@@ -25,6 +25,7 @@ from kraft_wire.controller.requests import (
     CommittedBatches,
     Decided,
     FindTimestamps,
+    FirstWrite,
     HandlerFailed,
     ReadCommitted,
     Refused,
@@ -245,6 +246,8 @@ class NodeOwner:
             case Activated(epoch, after_ms):
                 log.info("active controller", epoch=epoch, after_ms=after_ms)
                 self.activated.set()
+            case FirstWrite(epoch, after_ms):
+                log.info("first write committed", epoch=epoch, after_ms=after_ms)
             case raft_effects.ReadyToStop():
                 self._ready_to_stop.set()
             case Decided(records):

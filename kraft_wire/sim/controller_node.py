@@ -268,6 +268,7 @@ _EXECUTE: Final[dict[type[Any], Callable[[ControllerNode, Any], None]]] = {
     nx.HandlerFailed: ControllerNode._handler_failed,
     fx.InstallSnapshot: ControllerNode._install_snapshot,
     nx.Activated: _ignore,
+    nx.FirstWrite: _ignore,
     nx.Decided: _ignore,
     nx.Refused: _ignore,
 }

@@ -267,7 +267,8 @@ class TestAsAProcess:
     @pytest.fixture
     def process(self) -> Iterator[subprocess.Popen[bytes]]:
         with subprocess.Popen(
-            [sys.executable, "-m", "kraft_wire.cli", "codec", "decode"],
+            # A shell's background job ignores interrupts, and so would all that it starts.
+            ["env", "--default-signal=INT", sys.executable, "-m", "kraft_wire.cli", "codec", "decode"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ from kraft_wire.controller.requests import (
     Activated,
     ApiRequest,
     Decided,
+    FirstWrite,
     HandlerFailed,
     Peer,
     ReadCommitted,
@@ -130,6 +131,18 @@ def test_a_node_is_active_only_when_its_first_record_is_committed() -> None:
     controller.flush()
     assert controller.node.is_active
     assert any(isinstance(effect, Activated) for effect in controller.effects)
+
+
+def test_how_soon_a_leader_has_written_is_told_once() -> None:
+    controller = LoneController()
+    controller.flush()
+    assert not [effect for effect in controller.effects if isinstance(effect, FirstWrite)]
+    controller.tick(7)
+    for name in ("a", "b"):
+        controller.ask(name, _create_topic(name), 7)
+        controller.flush()
+    told = [effect for effect in controller.effects if isinstance(effect, FirstWrite)]
+    assert told == [FirstWrite(controller.node.core.epoch, 7)]
 
 
 def test_the_first_leader_writes_the_bootstrap_and_registers_itself() -> None:
