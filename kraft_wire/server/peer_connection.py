@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import struct
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -27,6 +28,9 @@ from kraft_wire.server.logging import get_logger
 from kraft_wire.server.served_versions import FIRST_ASKED_VERSION, QUESTION, ServedVersions, read_versions
 
 RECEIVE_BYTES: Final = 256 * 1024
+CONNECT_PATIENCE_S: Final = 0.5
+"""An attempt to connect that has lasted so long gets no further requests: where its packets were lost, a new
+one may be through long before the system repeats them."""
 CORRELATION_ID_LIMIT: Final = 1 << 31
 CORRELATION_ID: Final = struct.Struct(">i")
 
@@ -91,11 +95,22 @@ class PeerConnection:
         self._arrivals: select.poll | None = None
         self._scope = trio.CancelScope()
         self._is_over = False
+        self._begun_s = time.monotonic()
 
     def takes_requests(self) -> bool:
         """Whether it is of use. A peer that closed it while nothing was asked is noticed here, should no task
         have had the time to."""
-        return not (self._is_over or self._scope.cancel_called or self._is_closed_while_idle())
+        if self._is_over or self._scope.cancel_called:
+            return False
+        return not (self._is_late() or self._is_closed_while_idle())
+
+    def close_unless_asked(self) -> None:
+        """Close it if nobody waits for it."""
+        if not self._unanswered():
+            self.close()
+
+    def _is_late(self) -> bool:
+        return self._arrivals is None and time.monotonic() - self._begun_s >= CONNECT_PATIENCE_S
 
     def send(self, request_id: int, request: Message) -> None:
         """Send it after those before it."""

@@ -80,24 +80,27 @@ class Peers:
     def send(self, request_id: int, peer: Peer, request: Message) -> None:
         """Send it after what was sent to this peer on its lane before; on a new connection if need be."""
         line = Line(Address(peer.host, peer.port), lane_of(request))
-        connection = self._connections.get(line)
-        if connection is None or not connection.takes_requests():
-            connection = self._open(line)
+        connection = self._usable(line)
         self._carriers[request_id] = connection
         connection.send(request_id, request)
 
     def warm(self, peer: Peer) -> None:
         """Have a connection ready for whatever isn't a Fetch: the next election must not wait for one."""
-        line = Line(Address(peer.host, peer.port), Lane.CONTROL)
-        connection = self._connections.get(line)
-        if connection is None or not connection.takes_requests():
-            self._open(line)
+        self._usable(Line(Address(peer.host, peer.port), Lane.CONTROL))
 
     def cancel(self, request_id: int) -> None:
         """Close the connection that carries it. What else it carries is reported as TIMED_OUT."""
         carrier = self._carriers.pop(request_id, None)
         if carrier is not None:
             carrier.close()
+
+    def _usable(self, line: Line) -> PeerConnection:
+        connection = self._connections.get(line)
+        if connection is not None:
+            if connection.takes_requests():
+                return connection
+            connection.close_unless_asked()
+        return self._open(line)
 
     def _open(self, line: Line) -> PeerConnection:
         connection = PeerConnection(

@@ -23,6 +23,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.voters import Peer
+from kraft_wire.server import peer_connection
 from kraft_wire.server.peers import Peers
 
 VOTE = 52
@@ -486,3 +487,25 @@ async def test_a_peer_that_reads_nothing_holds_up_nobody_else() -> None:
         assert await _works(peers, reports, scripted)
         peers.cancel(100)
         assert await reports.of(399) is Failure.TIMED_OUT
+
+
+async def test_a_connection_that_does_not_come_about_keeps_nothing_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its packets were lost; the system repeats them after seconds, and a new connection needn't wait."""
+    really_open = peer_connection._open
+    attempts: list[peer_connection.Address] = []
+
+    async def lost_at_first(address: peer_connection.Address) -> trio.SocketStream:
+        attempts.append(address)
+        if len(attempts) == 1:
+            await trio.sleep_forever()
+        return await really_open(address)
+
+    monkeypatch.setattr(peer_connection, "_open", lost_at_first)
+    monkeypatch.setattr(peer_connection, "CONNECT_PATIENCE_S", 0)
+    async with listening() as scripted, running() as (peers, reports):
+        peers.warm(scripted.peer)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await _works(peers, reports, scripted)
+    assert len(attempts) == 2
