@@ -132,7 +132,7 @@ def parse_quorum_state(text: str) -> ElectionState:
         raise MalformedFile(QUORUM_STATE, str(error)) from None
     return ElectionState(
         leader_id=_id_or_none(read.leaderId, "leaderId"),
-        leader_epoch=_not_negative(read.leaderEpoch, "leaderEpoch"),
+        leader_epoch=_epoch(read.leaderEpoch, "leaderEpoch"),
         voted_id=_id_or_none(read.votedId, "votedId"),
         voted_directory_id=directory_id,
     )
@@ -144,9 +144,9 @@ def _id_or_none(number: int, name: str) -> int:
     return number
 
 
-def _not_negative(number: int, name: str) -> int:
-    if number < 0:
-        raise MalformedFile(QUORUM_STATE, f"{name} is {number}")
+def _epoch(number: int, name: str) -> int:
+    if not 0 <= number < 1 << 31:
+        raise MalformedFile(QUORUM_STATE, f"{name} is {number}; an epoch is between 0 and 2147483647")
     return number
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest
+from kraft_wire.raft.epochs import is_believable
 from kraft_wire.raft.quorum import Quorum
 
 METADATA_PARTITION = 0
@@ -77,4 +78,6 @@ def voter_only_error(quorum: Quorum, replica_id: int, epoch: int) -> ErrorCode:
         return ErrorCode.FENCED_LEADER_EPOCH
     if replica_id < 0:
         return ErrorCode.INVALID_REQUEST
+    if not is_believable(epoch, quorum.epoch):
+        return ErrorCode.UNKNOWN_LEADER_EPOCH  # and not INVALID_REQUEST, which ends a Java process
     return ErrorCode.NONE

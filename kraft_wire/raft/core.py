@@ -23,6 +23,7 @@ from kraft_wire.raft import append, duties, elections, fetch, install, membershi
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.describe import handle_describe_quorum
 from kraft_wire.raft.effects import Effect, RoleChanged
+from kraft_wire.raft.epochs import LAST_EPOCH
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
@@ -75,7 +76,7 @@ class RaftCore:
         self._quorum = Quorum(config, log, history, role, rng)
         self._quorum.committed_at_start = durable.committed_offset
         self._quorum.lost_below_offset = durable.lost_below_offset
-        self._quorum.no_vote_up_to_epoch = durable.no_vote_up_to_epoch
+        self._quorum.no_vote_up_to_epoch = min(durable.no_vote_up_to_epoch, LAST_EPOCH)
         self._quorum.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
         self._is_started = False
 

@@ -148,6 +148,12 @@ class BadFetch(msgspec.Struct, frozen=True):
     reason: str
 
 
+class EpochsUsedUp(msgspec.Struct, frozen=True, gc=False):
+    """No epoch is left in which this node could stand. It still follows and votes."""
+
+    epoch: int
+
+
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):
     """This node leads ``epoch``, whose first record is at ``epoch_start_offset``."""
 
@@ -194,6 +200,7 @@ Effect = (
     | BecameLeader
     | LostLeadership
     | BadFetch
+    | EpochsUsedUp
     | AppendSnapshotBytes
     | VerifySnapshot
     | InstallSnapshot

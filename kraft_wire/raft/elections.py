@@ -16,7 +16,8 @@ import msgspec
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft import append, membership
 from kraft_wire.raft.config import RaftConfig
-from kraft_wire.raft.effects import BecameLeader, ReadyToStop
+from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp, ReadyToStop
+from kraft_wire.raft.epochs import LAST_EPOCH
 from kraft_wire.raft.following import Following
 from kraft_wire.raft.leadership import Leadership
 from kraft_wire.raft.log_state import LogState
@@ -59,6 +60,8 @@ def start(quorum: Quorum) -> None:
     log what a later conclusion would need."""
     if quorum.log.last_epoch > quorum.recorded_epoch:
         quorum.persist()
+    if quorum.next_epoch > LAST_EPOCH:
+        quorum.emit(EpochsUsedUp(quorum.epoch))
     if quorum.may_stand:
         stand(quorum)
 
@@ -86,11 +89,11 @@ def stand(quorum: Quorum) -> None:
 
 
 def campaign(quorum: Quorum) -> None:
-    """Raise the epoch, past those that this node may have voted in or led without knowing, and ask for
-    votes."""
+    """Raise the epoch and ask for votes."""
     tally = _own_vote(quorum)
-    epoch = max(quorum.epoch, quorum.no_vote_up_to_epoch) + 1
-    quorum.become(Candidate(epoch, quorum.election_deadline_ms(), tally, quorum.config.replica_key))
+    quorum.become(
+        Candidate(quorum.next_epoch, quorum.election_deadline_ms(), tally, quorum.config.replica_key)
+    )
     if tally.is_won:
         lead(quorum, tally)
 

@@ -53,6 +53,7 @@ class Failure(Enum):
 
     TIMED_OUT = "nothing came in time"
     UNSUPPORTED = "the peer doesn't serve the API, or not in the version that this needs"
+    UNSENDABLE = "it can't be written: what it should say has no place in it"
     GARBLED = "what came was no answer to it"
 
 

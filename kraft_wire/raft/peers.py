@@ -11,6 +11,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft import elections
 from kraft_wire.raft.checks import only_partition
+from kraft_wire.raft.epochs import LAST_EPOCH
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.voters import Endpoint, Endpoints, Peer, endpoint_at
@@ -93,7 +94,11 @@ def told(quorum: Quorum, error: int, epoch: int, leader_id: int, nodes: Iterable
 
 def take_in(quorum: Quorum, call: Call, said: Told) -> bool:
     """Learn from an answer who leads. Returns whether its contents count: they don't where it has an error,
-    or is of another epoch. A peer whose answer was of no use is left alone for a moment."""
+    or is of another epoch. An epoch that can't be isn't believed. A peer whose answer was of no use is left
+    alone for a moment."""
+    if said.epoch > LAST_EPOCH:
+        quorum.leave_alone(call)
+        return False
     before = quorum.state
     counts = said.error == ErrorCode.NONE and said.epoch == quorum.epoch == call.epoch
     leader_id = None if said.leader_id == NO_LEADER else said.leader_id

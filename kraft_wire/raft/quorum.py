@@ -15,11 +15,13 @@ from kraft_wire.raft.effects import (
     AbandonSnapshot,
     CancelRequest,
     Effect,
+    EpochsUsedUp,
     HighWatermarkAdvanced,
     LostLeadership,
     PersistElectionState,
     SendRequest,
 )
+from kraft_wire.raft.epochs import LAST_EPOCH
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.history import VoterSetHistory
@@ -124,7 +126,13 @@ class Quorum:
 
     @property
     def may_stand(self) -> bool:
-        return self.is_voter and self.is_whole and not self.is_shutting_down
+        can_stand = self.is_voter and self.is_whole and self.next_epoch <= LAST_EPOCH
+        return can_stand and not self.is_shutting_down
+
+    @property
+    def next_epoch(self) -> int:
+        """The epoch to stand in: past those that this node may have voted in or led without knowing."""
+        return max(self.epoch, self.no_vote_up_to_epoch) + 1
 
     def leader_endpoint(self, listener: str) -> Endpoint | None:
         """Where the leader can be reached on the listener that a request came through."""
@@ -139,6 +147,8 @@ class Quorum:
         self.state = state
         if state.ROLE in DURABLE:
             self.persist()
+        if old.epoch < LAST_EPOCH <= state.epoch:
+            self.emit(EpochsUsedUp(state.epoch))
         if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
             for request_id in self.outgoing.forget_all():
                 self.emit(CancelRequest(request_id))

@@ -238,6 +238,11 @@ class NodeOwner:
                     offset=offset,
                     reason=reason,
                 )
+            case raft_effects.EpochsUsedUp(epoch):
+                log.error(
+                    "no epoch is left to stand for election in: only other controllers can lead, if any",
+                    epoch=epoch,
+                )
             case raft_effects.BecameLeader(epoch, epoch_start_offset):
                 log.info("became leader", epoch=epoch, epoch_start_offset=epoch_start_offset)
             case raft_effects.LostLeadership(epoch, leader_id):

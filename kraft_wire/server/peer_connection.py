@@ -203,9 +203,12 @@ class PeerConnection:
             request_id, request = self._waiting.popleft()
             try:
                 frames.append(self._encode(request_id, request, served.version_of(request)))
-            except (UnsupportedVersion, EncodeError) as error:
+            except UnsupportedVersion as error:
                 log.debug("request unsupported by a peer", peer=self._address, error=str(error))
                 self._failed(request_id, Failure.UNSUPPORTED)
+            except EncodeError as error:
+                log.error("request can't be written", peer=self._address, error=str(error))
+                self._failed(request_id, Failure.UNSENDABLE)
         return b"".join(frames)
 
     def _encode(self, request_id: int | None, request: Message, version: int) -> bytes:

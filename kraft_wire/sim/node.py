@@ -540,4 +540,5 @@ _EXECUTE: Final[dict[type[Any], Callable[[SimNode, Any], None]]] = {
     fx.ReadyToStop: SimNode._stop,
     fx.RoleChanged: SimNode._nothing,
     fx.BadFetch: SimNode._nothing,
+    fx.EpochsUsedUp: SimNode._nothing,
 }

@@ -131,6 +131,7 @@ GOOD: dict[str, Any] = json.loads(json_line(quorum_state_text(VOTED, 1)))
         *(json.dumps({**GOOD, name: "x"}) for name in GOOD),
         json.dumps({**GOOD, "data_version": 2}),
         json.dumps({**GOOD, "leaderEpoch": -1}),
+        json.dumps({**GOOD, "leaderEpoch": 1 << 31}),
         json.dumps({**GOOD, "leaderId": -2}),
         json.dumps({**GOOD, "votedId": 1.5}),
     ],

@@ -177,6 +177,18 @@ async def test_a_peer_without_the_api_costs_that_request_only() -> None:
         assert await reports.epoch_of(2) == 9
 
 
+async def test_a_request_that_cannot_be_written_says_nothing_of_the_peer() -> None:
+    impossible = vote(pre_vote=True)
+    impossible.topics[0].partitions[0].replica_epoch = 1 << 31
+    async with listening() as scripted, running() as (peers, reports):
+        peers.send(1, scripted.peer, impossible)
+        peers.send(2, scripted.peer, vote())
+        connection = await scripted.connected({VOTE: (0, 2)})
+        assert await reports.of(1) is Failure.UNSENDABLE
+        await connection.answer(await connection.receive(), vote_answer(9))
+        assert await reports.epoch_of(2) == 9
+
+
 @pytest.mark.parametrize(("known", "next_version"), [({18: (0, 3)}, 3), ({18: (0, 2)}, 2), ({}, 0)])
 async def test_an_older_peer_is_asked_for_its_versions_again(
     known: dict[int, tuple[int, int]], next_version: int
