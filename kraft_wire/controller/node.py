@@ -119,7 +119,7 @@ class Node:
         self._led_since_ms = 0
         self._first_write_offset: int | None = None
         self._reading_to: int | None = None
-        self._is_loading = False
+        self._loading: SnapshotId | None = None
         self._high_watermark = 0
         self._uncommitted_bytes = 0
         self._effects: list[NodeEffect] = []
@@ -214,9 +214,9 @@ class Node:
                 case raft_effects.AppendBatch():
                     self._effects.append(effect)
                     self._uncommitted_bytes += len(effect.data)
-                case raft_effects.InstallSnapshot():
+                case raft_effects.InstallSnapshot(snapshot_id):
                     self._effects.append(effect)
-                    self._is_loading = True
+                    self._loading = snapshot_id
                     self._reading_to = None
                 case _:
                     self._effects.append(effect)
@@ -273,16 +273,19 @@ class Node:
     # A node that is not active follows the committed log.
 
     def _read_on(self) -> None:
-        if self._is_loading or self._reading_to is not None:
+        if self._loading is not None or self._reading_to is not None:
             return
         if self._applied_end < self._high_watermark:
             self._reading_to = self._high_watermark
             self._effects.append(ReadCommitted(self._applied_end, self._high_watermark))
 
     def _begin_with(self, event: StateLoaded) -> None:
-        """What was applied until now is void: a snapshot took its place."""
+        """What was applied until now is void: a snapshot took its place. One that another snapshot has taken
+        the place of meanwhile says nothing: the log no longer follows it."""
         self._look_at_the_clock()
-        self._is_loading = False
+        if event.snapshot_id != self._loading:
+            return
+        self._loading = None
         self.state.metadata = event.metadata
         self._applied_end = event.snapshot_id.end_offset
         self._read_on()
@@ -290,7 +293,7 @@ class Node:
 
     def _replay(self, event: CommittedBatches) -> None:
         self._look_at_the_clock()
-        if self._is_loading:
+        if self._loading is not None:
             return
         for batch in event.batches:
             self._replay_batch(batch)
@@ -309,7 +312,7 @@ class Node:
     # The active controller.
 
     def _maybe_activate(self) -> None:
-        caught_up = self._applied_end == self.core.log_end_offset and not self._is_loading
+        caught_up = self._applied_end == self.core.log_end_offset and self._loading is None
         if self._is_active or not self.core.accepts_proposals or not caught_up:
             return
         self._is_active = True
@@ -532,7 +535,7 @@ class Node:
     def _maybe_snapshot(self) -> None:
         if not self._snapshots.due(self._now.monotonic_ms) or self.state.metadata.in_transaction:
             return
-        if self._is_loading:
+        if self._loading is not None:
             return
         end_offset = self._high_watermark if self._is_active else self._applied_end
         self._snapshots.started()

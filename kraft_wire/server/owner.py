@@ -36,6 +36,7 @@ from kraft_wire.controller.requests import (
 )
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
@@ -65,7 +66,8 @@ from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessF
 from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.errors import CorruptSnapshot
 from kraft_wire.storage.incoming_snapshot import IncomingSnapshot
-from kraft_wire.storage.state_loading import load_state
+from kraft_wire.storage.snapshots import SnapshotReader
+from kraft_wire.storage.state_loading import read_state
 from kraft_wire.storage.store import Store
 
 READ_BYTES = 4 * 1024 * 1024
@@ -91,6 +93,7 @@ class NodeOwner:
         self._peers = Peers(self._answered, self._failed_to_ask, client_id=client_id)
         self._incoming = IncomingSnapshot(store.snapshots, store.log)
         self._reading = trio.CancelScope()
+        self._loading = trio.CancelScope()
         self._told_of: tuple[int, int | None] | None = None
         self._flush_wanted = trio.Event()
         self._deadline_moved = trio.Event()
@@ -217,7 +220,8 @@ class NodeOwner:
             case FindTimestamps():
                 self._spawn(self._find_timestamps, effect)
             case ReadCommitted(start_offset, end_offset):
-                self._spawn(self._read_committed, start_offset, end_offset)
+                self._reading = trio.CancelScope()
+                self._spawn(self._read_committed, start_offset, end_offset, self._reading)
             case WriteSnapshot(snapshot_id):
                 self._spawn(self._write_snapshot, snapshot_id)
             case raft_effects.VerifySnapshot(snapshot_id):
@@ -305,10 +309,12 @@ class NodeOwner:
 
     def _install_snapshot(self, snapshot_id: SnapshotId) -> None:
         self._reading.cancel()
+        self._loading.cancel()
         self._incoming.install(snapshot_id)
         log.info("snapshot installed", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
         self._look_whether_whole()
-        self._spawn(self._load_state, snapshot_id)
+        self._loading = trio.CancelScope()
+        self._spawn(self._load_state, snapshot_id, self._loading)
 
     def _look_whether_whole(self) -> None:
         if self._store.forget_loss_if_made_good():
@@ -345,10 +351,10 @@ class NodeOwner:
                 continue
             self._step(Tick())
 
-    async def _read_committed(self, start_offset: int, end_offset: int) -> None:
+    async def _read_committed(self, start_offset: int, end_offset: int, scope: trio.CancelScope) -> None:
         position = start_offset
-        with trio.CancelScope() as self._reading:
-            while position < end_offset:
+        with scope:
+            while position < end_offset and not scope.cancel_called:
                 data = self._store.log.read(position, end_offset, READ_BYTES)
                 batches, _ = split_batches(data, check_crc=False)
                 position = batches[-1].header.next_offset
@@ -372,9 +378,14 @@ class NodeOwner:
             )
         )
 
-    async def _load_state(self, snapshot_id: SnapshotId) -> None:
-        metadata = await trio.to_thread.run_sync(load_state, self._store.snapshots, snapshot_id)
-        self._step(StateLoaded(snapshot_id, metadata))
+    async def _load_state(self, snapshot_id: SnapshotId, scope: trio.CancelScope) -> None:
+        """Once another snapshot is installed nobody waits for this one, nor asks how it ends."""
+        if scope.cancel_called:
+            return
+        snapshot = self._store.snapshots.open_reader(snapshot_id)
+        with scope:
+            metadata = await trio.to_thread.run_sync(_read_and_close, snapshot, abandon_on_cancel=True)
+            self._step(StateLoaded(snapshot_id, metadata))
 
     async def _find_timestamps(self, effect: FindTimestamps) -> None:
         end_offset = effect.view.high_watermark or 0
@@ -401,6 +412,13 @@ class NodeOwner:
         )
         self._store.snapshots.add(snapshot_id)
         self._step(written)
+
+
+def _read_and_close(snapshot: SnapshotReader) -> MetadataState:
+    try:
+        return read_state(snapshot)
+    finally:
+        snapshot.close()
 
 
 def _answer(token: Hashable, response: Message) -> None:

@@ -196,7 +196,8 @@ class ControllerNode(SimNode):
         snapshot = self._verified[effect.snapshot_id]
         super()._install_snapshot(effect)
         loaded = StateLoaded(snapshot.id, state_in(snapshot))
-        self._world.scheduler.after(MS, self._later, self.life, loaded)
+        took_us = self._chance.randrange(MS, 500 * MS)
+        self._world.scheduler.after(took_us, self._later, self.life, loaded)
 
     def _write_snapshot(self, effect: nx.WriteSnapshot) -> None:
         """From the last snapshot and the committed log, not from the live state: they have to agree."""

@@ -22,7 +22,7 @@ from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRe
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.errors import CorruptSnapshot
 from kraft_wire.storage.log import MetadataLog
-from kraft_wire.storage.snapshots import PartialSnapshot, SnapshotStore, SnapshotWriter
+from kraft_wire.storage.snapshots import SnapshotReader, SnapshotStore, SnapshotWriter
 
 
 class VerifiedSnapshot(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class IncomingSnapshot:
             return True
 
 
-def _look_through(reader: PartialSnapshot) -> VerifiedSnapshot:
+def _look_through(reader: SnapshotReader) -> VerifiedSnapshot:
     """Read it all. Raises CorruptSnapshot."""
     first: list[Message] = []
     for batch in reader.batches():

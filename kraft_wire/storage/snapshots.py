@@ -48,9 +48,9 @@ class SnapshotWriter:
         self._disk.write(self._fd, data, self.size_bytes, self._partial)
         self.size_bytes += len(data)
 
-    def open_reader(self) -> PartialSnapshot:
+    def open_reader(self) -> SnapshotReader:
         """What was written so far, for another thread: it stays readable when this is abandoned."""
-        return PartialSnapshot(os.dup(self._fd), self.snapshot_id, self._partial, self.size_bytes, self._disk)
+        return SnapshotReader(os.dup(self._fd), self.snapshot_id, self._partial, self.size_bytes, self._disk)
 
     def finish(self) -> int:
         """The snapshot has its name and is on stable storage when this returns its size. Raises
@@ -75,8 +75,9 @@ class SnapshotWriter:
             self._fd = -1
 
 
-class PartialSnapshot:
-    """A snapshot that is to be verified before it is finished."""
+class SnapshotReader:
+    """A snapshot for another thread than the store's: one that isn't finished, or that may be deleted
+    meanwhile. It has a file descriptor of its own."""
 
     def __init__(self, fd: int, snapshot_id: SnapshotId, path: Path, size_bytes: int, disk: Disk) -> None:
         self.id = snapshot_id
@@ -155,6 +156,12 @@ class SnapshotStore:
         """Read it all. Raises CorruptSnapshot, OSError."""
         for _ in self.batches(snapshot_id):
             pass
+
+    def open_reader(self, snapshot_id: SnapshotId) -> SnapshotReader:
+        """For another thread: it stays readable when the snapshot is deleted. Raises OSError."""
+        fd = os.dup(self._open(snapshot_id))
+        path, size_bytes = self.path(snapshot_id), self.size_bytes(snapshot_id)
+        return SnapshotReader(fd, snapshot_id, path, size_bytes, self._disk)
 
     def problem_of(self, snapshot_id: SnapshotId) -> CorruptSnapshot | None:
         """What is wrong with it; None where it is whole. Raises OSError."""

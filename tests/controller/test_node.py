@@ -19,11 +19,14 @@ from kraft_wire.controller.requests import (
     Peer,
     ReadCommitted,
     Refused,
+    StateLoaded,
 )
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import CLUSTER_METADATA
+from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.canonical import fingerprint
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError, ErrorCode
 from kraft_wire.protocol.headers import encode_request
 from kraft_wire.protocol.messages import broker_registration_request as registration
@@ -58,8 +61,16 @@ from kraft_wire.protocol.messages.list_offsets_request import (
 from kraft_wire.protocol.messages.list_offsets_response import ListOffsetsResponse
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
-from kraft_wire.raft.effects import LostLeadership, ReadyToStop
-from kraft_wire.raft.events import RequestAbandoned, RpcRequest, ShutDown, SnapshotWritten
+from kraft_wire.raft.effects import HighWatermarkAdvanced, InstallSnapshot, LostLeadership, ReadyToStop
+from kraft_wire.raft.events import (
+    Now,
+    RequestAbandoned,
+    RpcRequest,
+    ShutDown,
+    SnapshotVerified,
+    SnapshotWritten,
+    Tick,
+)
 
 
 def _register(broker_id: int = 1) -> registration.BrokerRegistrationRequest:
@@ -496,6 +507,28 @@ def test_no_snapshot_is_asked_for_before_anything_is_committed() -> None:
     controller = LoneController(settings=Settings(node_id=NODE_ID, metadata_log_max_snapshot_interval_ms=1))
     controller.tick(1000)
     assert controller.snapshots_wanted() == []
+
+
+def test_only_the_state_of_the_newest_snapshot_is_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log begins at the end of the newest: with the state of an older one it can't be read on."""
+    controller = LoneController()
+    node, core = controller.node, controller.node.core
+    older, newer = SnapshotId(100, 3), SnapshotId(200, 4)
+    for snapshot_id in (older, newer):
+        with monkeypatch.context() as context:
+            context.setattr(core, "step", lambda event, now, id=snapshot_id: [InstallSnapshot(id)])
+            controller.step(SnapshotVerified(snapshot_id, 1000, 0, ()))
+    with monkeypatch.context() as context:
+        context.setattr(core, "step", lambda event, now: [HighWatermarkAdvanced(250)])
+        assert controller.step(Tick()) == [HighWatermarkAdvanced(250)]
+    states = {snapshot_id: MetadataState() for snapshot_id in (older, newer)}
+    now = Now(controller.now_ms, 0)
+    assert node.step(StateLoaded(older, states[older]), now) == []
+    assert controller.state.metadata is not states[older]
+    assert node.step(StateLoaded(newer, states[newer]), now) == [ReadCommitted(200, 250)]
+    assert controller.state.metadata is states[newer]
+    assert node.step(StateLoaded(older, states[older]), now) == []
+    assert controller.state.metadata is states[newer]
 
 
 def test_a_snapshot_is_asked_for_after_enough_bytes_and_once() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +13,13 @@ import pytest
 import trio
 
 from kraft_wire.controller.node import Node, NodeEffect, NodeEvent
-from kraft_wire.controller.requests import ApiRequest, Peer
+from kraft_wire.controller.requests import ApiRequest, Peer, StateLoaded
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
-from kraft_wire.raft.events import Now, Start
+from kraft_wire.raft.effects import InstallSnapshot
+from kraft_wire.raft.events import Now, SnapshotVerified, Start
 from kraft_wire.server.owner import NodeOwner
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.store import Store
@@ -67,3 +72,56 @@ async def test_an_error_ends_the_owner_although_its_submitter_swallows_it(
             _submit_twice(owner.submit, type(error))
     assert ended.group_contains(type(error))
     assert node.seen == [Start(), REQUEST]
+
+
+class InstallingNode(BrokenNode):
+    """Installs every snapshot that is verified."""
+
+    def __init__(self) -> None:
+        super().__init__(AssertionError("no request was sent"))
+
+    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
+        super().step(event, now)
+        return [InstallSnapshot(event.snapshot_id)] if isinstance(event, SnapshotVerified) else []
+
+
+class InstalledSnapshots:
+    """A store of snapshots that are all there; ``delete`` isn't asked for."""
+
+    def open_reader(self, snapshot_id: SnapshotId) -> SimpleNamespace:
+        return SimpleNamespace(id=snapshot_id, close=lambda: None)
+
+
+async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, newer = SnapshotId(100, 3), SnapshotId(200, 3)
+    may_fail, has_failed = threading.Event(), threading.Event()
+
+    def read(snapshot: SimpleNamespace) -> MetadataState:
+        if snapshot.id == older:
+            may_fail.wait()
+            has_failed.set()
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        return MetadataState()
+
+    monkeypatch.setattr("kraft_wire.server.owner.read_state", read)
+    monkeypatch.setattr("kraft_wire.server.owner.IncomingSnapshot.install", lambda self, snapshot_id: None)
+    node = InstallingNode()
+    store = SimpleNamespace(snapshots=InstalledSnapshots(), log=None, forget_loss_if_made_good=lambda: False)
+    owner = NodeOwner(cast(Node, node), cast(Store, store), SnapshotProcess(tmp_path), client_id="test")
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(owner.run)
+            await trio.testing.wait_all_tasks_blocked()
+            for snapshot_id in (older, newer):
+                owner._step(SnapshotVerified(snapshot_id, 1000, 0, ()))
+                await trio.testing.wait_all_tasks_blocked()
+            may_fail.set()
+            await trio.to_thread.run_sync(has_failed.wait)
+            while not any(isinstance(event, StateLoaded) for event in node.seen):
+                await trio.sleep(0.001)
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            nursery.cancel_scope.cancel()
+    loaded = [event.snapshot_id for event in node.seen if isinstance(event, StateLoaded)]
+    assert loaded == [newer]

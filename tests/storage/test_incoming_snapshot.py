@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.storage.errors import CorruptSnapshot
 from kraft_wire.storage.incoming_snapshot import IncomingSnapshot, VerifiedSnapshot
 from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.snapshots import PartialSnapshot
+from kraft_wire.storage.snapshots import SnapshotReader
 from kraft_wire.storage.store import Store
 
 EPOCH = 3
@@ -141,14 +141,14 @@ def paused_verification(
 ) -> list[VerifiedSnapshot | None]:
     """Verify in a thread; what the owner does in the middle of it."""
     reading, go_on = threading.Event(), threading.Event()
-    real = PartialSnapshot.batches
+    real = SnapshotReader.batches
 
-    def pausing(self: PartialSnapshot) -> list[Batch]:
+    def pausing(self: SnapshotReader) -> list[Batch]:
         reading.set()
         assert go_on.wait(60)
         return list(real(self))
 
-    monkeypatch.setattr(PartialSnapshot, "batches", pausing)
+    monkeypatch.setattr(SnapshotReader, "batches", pausing)
     results: list[VerifiedSnapshot | None] = []
     worker = threading.Thread(target=lambda: results.append(incoming.verify(ID)))
     worker.start()

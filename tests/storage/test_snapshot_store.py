@@ -57,6 +57,21 @@ def test_a_snapshot_is_read_as_it_was_written(store: SnapshotStore) -> None:
     assert store.last_contained_log_timestamp_ms(ID) == TIMESTAMP_MS
 
 
+def test_a_reader_goes_on_when_its_snapshot_is_deleted(store: SnapshotStore) -> None:
+    """The state of a snapshot is loaded in a thread; meanwhile another may take its place."""
+    store.write(ID, PIECES)
+    reader = store.open_reader(ID)
+    batches = reader.batches()
+    seen = [next(batches).data]
+    store.delete(ID)
+    other = SnapshotId(400, 3)
+    store.write(other, [bytes(len(WHOLE))])
+    store.size_bytes(other)  # opened: it gets the number of a file that is closed
+    seen += [batch.data for batch in batches]
+    reader.close()
+    assert b"".join(seen) == WHOLE
+
+
 def test_a_snapshot_is_read_in_pieces(store: SnapshotStore) -> None:
     store.write(ID, PIECES)
     read = b""
