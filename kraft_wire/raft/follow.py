@@ -155,8 +155,7 @@ def _take_contents(quorum: Quorum, call: Call, answer: PartitionData) -> None:
         _truncate(quorum, answer.diverging_epoch)
     elif answer.snapshot_id.epoch >= 0 and answer.snapshot_id.end_offset >= 0:
         wanted = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch)
-        if not install.begin(quorum, state, wanted):
-            quorum.leave_alone(call)
+        if not install.begin(quorum, call, state, wanted):
             return
     elif not _append(quorum, call, answer):
         return

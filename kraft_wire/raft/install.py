@@ -32,14 +32,28 @@ from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower
 
 
-def begin(quorum: Quorum, state: Follower, wanted: SnapshotId) -> bool:
-    """The leader no longer has what we ask for: begin with its snapshot. False for one that can't help us: it
-    isn't ahead of our log."""
-    log = quorum.log
-    if (wanted.epoch, wanted.end_offset) <= (log.last_epoch, log.end_offset):
+def begin(quorum: Quorum, call: Call, state: Follower, wanted: SnapshotId) -> bool:
+    """The leader no longer has what we ask for: begin with its snapshot. False for one that can't be."""
+    reason = _why_impossible(quorum, wanted)
+    if reason is not None:
+        quorum.emit(BadFetch(call.peer.id, quorum.log.end_offset, reason))
+        quorum.leave_alone(call)
         return False
     state.following.snapshot = FetchingSnapshot(wanted)
     return True
+
+
+def _why_impossible(quorum: Quorum, wanted: SnapshotId) -> str | None:
+    """Why a leader of our epoch can't want us to begin with this snapshot; None if it can. A leader has all
+    that is committed, and none of a later epoch."""
+    log = quorum.log
+    if wanted.end_offset < quorum.committed_offset:
+        return f"its snapshot {wanted} ends below what is committed, {quorum.committed_offset}"
+    if wanted.epoch > quorum.epoch:
+        return f"its snapshot {wanted} is of epoch {wanted.epoch}, it leads {quorum.epoch}"
+    if (wanted.epoch, wanted.end_offset) <= (log.last_epoch, log.end_offset):
+        return f"its snapshot {wanted} is not ahead of the log, whose last epoch is {log.last_epoch}"
+    return None
 
 
 def snapshot_request(quorum: Quorum, snapshot: FetchingSnapshot) -> FetchSnapshotRequest:
@@ -135,6 +149,11 @@ def verified(quorum: Quorum, event: SnapshotVerified) -> None:
     if not awaited.is_complete:
         return
     state.following.snapshot = None
+    reason = _why_impossible(quorum, event.snapshot_id)
+    if reason is not None:
+        quorum.emit(AbandonSnapshot(event.snapshot_id))
+        quorum.emit(BadFetch(state.leader_id, quorum.log.end_offset, reason))
+        return
     info = SnapshotInfo(event.snapshot_id, event.size_bytes, event.last_contained_log_timestamp_ms)
     forgotten = quorum.log.begin_at(info)
     quorum.history.begin_at(event.snapshot_id.end_offset - 1, event.control_records)

@@ -5,10 +5,12 @@ asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from traceback import format_exception
 from typing import Any, Final
 
 from kraft_wire.controller.context import VersionedRecord
-from kraft_wire.controller.requests import Refused
+from kraft_wire.controller.node import NodeEffect
+from kraft_wire.controller.requests import HandlerFailed, Refused
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
@@ -18,6 +20,7 @@ from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.registry import api_name
+from kraft_wire.raft import effects as raft_effects
 from kraft_wire.server.logging import get_logger
 
 log = get_logger(__name__)
@@ -50,6 +53,28 @@ def tell_refusal(refused: Refused) -> None:
         log.warning("broker registration refused", **fields)
     else:
         log.info("request refused", **fields)
+
+
+def tell_trouble(effect: NodeEffect) -> None:
+    """Log what should not be."""
+    match effect:
+        case raft_effects.BadFetch(leader_id, offset, reason):
+            log.error(
+                "the leader sent what cannot be its log", leader_id=leader_id, offset=offset, reason=reason
+            )
+        case raft_effects.EpochsUsedUp(epoch):
+            log.error(
+                "no epoch is left to stand for election in: only other controllers can lead, if any",
+                epoch=epoch,
+            )
+        case HandlerFailed(api_key, version, error):
+            log.error(
+                "a request failed by a defect",
+                api=api_name(api_key),
+                version=version,
+                error=repr(error),
+                traceback="".join(format_exception(error)),
+            )
 
 
 def _registered(record: RegisterBrokerRecord) -> None:

@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from itertools import groupby
-from traceback import format_exception
 from typing import cast
 
 import trio
@@ -26,7 +25,6 @@ from kraft_wire.controller.requests import (
     Decided,
     FindTimestamps,
     FirstWrite,
-    HandlerFailed,
     ReadCommitted,
     Refused,
     ReplyCommitted,
@@ -40,7 +38,6 @@ from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
-from kraft_wire.protocol.registry import api_name
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
@@ -60,7 +57,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.server.connection import Slot
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.news import tell_decisions, tell_refusal
+from kraft_wire.server.news import tell_decisions, tell_refusal, tell_trouble
 from kraft_wire.server.peers import Peers
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
 from kraft_wire.server.timestamps import find_timestamps
@@ -235,18 +232,6 @@ class NodeOwner:
                 self._tell_role(effect)
                 for peer in self._node.core.other_voters:
                     self._peers.warm(peer)
-            case raft_effects.BadFetch(leader_id, offset, reason):
-                log.error(
-                    "the leader sent what cannot be its log",
-                    leader_id=leader_id,
-                    offset=offset,
-                    reason=reason,
-                )
-            case raft_effects.EpochsUsedUp(epoch):
-                log.error(
-                    "no epoch is left to stand for election in: only other controllers can lead, if any",
-                    epoch=epoch,
-                )
             case raft_effects.BecameLeader(epoch, epoch_start_offset):
                 log.info("became leader", epoch=epoch, epoch_start_offset=epoch_start_offset)
             case raft_effects.LostLeadership(epoch, leader_id):
@@ -263,14 +248,8 @@ class NodeOwner:
                 tell_decisions(records)
             case Refused():
                 tell_refusal(effect)
-            case HandlerFailed(api_key, version, error):
-                log.error(
-                    "a request failed by a defect",
-                    api=api_name(api_key),
-                    version=version,
-                    error=repr(error),
-                    traceback="".join(format_exception(error)),
-                )
+            case _:
+                tell_trouble(effect)
 
     def _tell_role(self, changed: raft_effects.RoleChanged) -> None:
         """A node that stands in vain goes back and forth: only another epoch or leader is news."""
@@ -357,6 +336,11 @@ class NodeOwner:
             while position < end_offset and not scope.cancel_called:
                 data = self._store.log.read(position, end_offset, READ_BYTES)
                 batches, _ = split_batches(data, check_crc=False)
+                if not batches:
+                    raise InvariantViolated(
+                        f"all below offset {end_offset} is committed, and the log has nothing at {position}:"
+                        f" it ends at {self._store.log.end_offset}"
+                    )
                 position = batches[-1].header.next_offset
                 self._step(CommittedBatches(batches, position))
                 await trio.lowlevel.checkpoint()

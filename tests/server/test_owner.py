@@ -13,12 +13,13 @@ import pytest
 import trio
 
 from kraft_wire.controller.node import Node, NodeEffect, NodeEvent
-from kraft_wire.controller.requests import ApiRequest, Peer, StateLoaded
+from kraft_wire.controller.requests import ApiRequest, Peer, ReadCommitted, StateLoaded
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.raft.effects import InstallSnapshot
+from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now, SnapshotVerified, Start
 from kraft_wire.server.owner import NodeOwner
 from kraft_wire.server.snapshot_process import SnapshotProcess
@@ -125,3 +126,26 @@ async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_inst
             nursery.cancel_scope.cancel()
     loaded = [event.snapshot_id for event in node.seen if isinstance(event, StateLoaded)]
     assert loaded == [newer]
+
+
+class CommittedNode:
+    """Wants more of the log than there is."""
+
+    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
+        return [ReadCommitted(5, 9)] if isinstance(event, Start) else []
+
+    def next_deadline_ms(self) -> int | None:
+        return None
+
+
+async def test_a_log_that_lacks_what_is_committed_is_named(tmp_path: Path) -> None:
+    log = SimpleNamespace(read=lambda offset, end_offset, max_bytes: b"", end_offset=5)
+    owner = NodeOwner(
+        cast(Node, CommittedNode()),
+        cast(Store, SimpleNamespace(snapshots=None, log=log)),
+        SnapshotProcess(tmp_path),
+        client_id="test",
+    )
+    with trio.fail_after(10), pytest.raises(ExceptionGroup) as ended:
+        await owner.run()
+    assert ended.group_contains(InvariantViolated, match="the log has nothing at 5: it ends at 5")

@@ -1,0 +1,124 @@
+"""What a leader says that can't be so: it is refused as a whole, and costs neither data nor the process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from core_quorum import CoreQuorum, QuorumNode
+from lone_node import CLUSTER_ID, LISTENER
+
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.fetch_response import (
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from kraft_wire.protocol.messages.fetch_response import SnapshotId as SnapshotIdOnWire
+from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from kraft_wire.raft import effects as fx
+from kraft_wire.raft.events import ResponseReceived, RpcRequest, SnapshotVerified
+from kraft_wire.raft.following import FetchingSnapshot
+
+TOPIC = "__cluster_metadata"
+
+
+class FalseLeader:
+    """Says what it likes to ``node``, which follows it, beside two good nodes that it doesn't hear."""
+
+    def __init__(self) -> None:
+        self.quorum = CoreQuorum(3).start()
+        leader = self.quorum.elect()
+        for number in range(20):
+            leader.propose(b"%d" % number)
+        self.quorum.run_until(self.quorum.agree)
+        self.node = self.quorum.followers()[0]
+        self.id = next(id for id in self.quorum.nodes if id not in (self.node.id, leader.id))
+        self.epoch = self.node.running.epoch + 1
+        self.quorum.isolate(self.node.id)
+        self.end_offset = self.node.end_offset
+        self._begin()
+
+    def _begin(self) -> None:
+        asked = begin.PartitionData(leader_id=self.id, leader_epoch=self.epoch)
+        request = begin.BeginQuorumEpochRequest(
+            cluster_id=CLUSTER_ID,
+            voter_id=self.node.id,
+            topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
+            leader_endpoints=[begin.LeaderEndpoint(name=LISTENER, host=f"node-{self.id}", port=9093)],
+        )
+        self.node.step(RpcRequest("begin", request, 1, LISTENER))
+        assert self.node.running.leader_id == self.id
+
+    def _asked(self, kind: type[Message]) -> int:
+        sent = [effect for effect in self.node.effects if isinstance(effect, fx.SendRequest)]
+        return [effect.request_id for effect in sent if isinstance(effect.request, kind)][-1]
+
+    def answers(self, **said: Any) -> list[fx.Effect]:
+        """Answer the node's Fetch; returns what it did about it."""
+        answer = PartitionData(
+            high_watermark=self.node.high_watermark,
+            records=b"",
+            current_leader=LeaderIdAndEpoch(leader_id=self.id, leader_epoch=self.epoch),
+        )
+        for name, value in said.items():
+            setattr(answer, name, value)
+        topic = FetchableTopicResponse(topic=TOPIC, partitions=[answer])
+        return self.node.step(ResponseReceived(self._asked(FetchRequest), FetchResponse(responses=[topic])))
+
+    def is_refused(self, effects: list[fx.Effect], reason: str) -> None:
+        """Nothing came of it but a word to the operator, and the node is the quorum's again."""
+        (refusal,) = [effect for effect in effects if isinstance(effect, fx.BadFetch)]
+        assert reason in refusal.reason
+        assert refusal.leader_id == self.id
+        changes = (fx.AppendBatch, fx.TruncateLog, fx.InstallSnapshot, fx.AppendSnapshotBytes)
+        assert not any(isinstance(effect, changes) for effect in effects)
+        sent = [effect for effect in effects if isinstance(effect, fx.SendRequest)]
+        assert not any(isinstance(effect.request, FetchSnapshotRequest) for effect in sent)
+        assert self.node.end_offset == self.end_offset
+        self.quorum.heal()
+        self.quorum.run_until(lambda: self._is_whole(self.node))
+
+    def _is_whole(self, node: QuorumNode) -> bool:
+        return self.quorum.agree() and node.start_offset == 0
+
+
+@pytest.fixture
+def leader() -> FalseLeader:
+    return FalseLeader()
+
+
+# Snapshots.
+
+
+def test_a_snapshot_below_what_is_committed(leader: FalseLeader) -> None:
+    said = SnapshotIdOnWire(end_offset=5, epoch=leader.epoch)
+    leader.is_refused(leader.answers(snapshot_id=said), "below what is committed")
+
+
+def test_a_snapshot_of_a_later_epoch_than_the_leaders(leader: FalseLeader) -> None:
+    said = SnapshotIdOnWire(end_offset=100, epoch=leader.epoch + 1)
+    leader.is_refused(leader.answers(snapshot_id=said), f"of epoch {leader.epoch + 1}")
+
+
+def test_a_snapshot_that_is_not_ahead_of_the_log(leader: FalseLeader) -> None:
+    said = SnapshotIdOnWire(end_offset=leader.end_offset, epoch=1)
+    leader.is_refused(leader.answers(snapshot_id=said), "not ahead of")
+
+
+def test_a_snapshot_is_looked_at_again_before_the_log_goes_for_it() -> None:
+    """Whatever was committed since it was begun."""
+    quorum = CoreQuorum(3).start()
+    follower = quorum.elect() and quorum.followers()[0]
+    quorum.run_until(quorum.agree)
+    state = follower.running._quorum.state
+    state.following.snapshot = FetchingSnapshot(SnapshotId(1, state.epoch), 100, is_complete=True)  # type: ignore[union-attr]
+    effects = follower.step(SnapshotVerified(SnapshotId(1, state.epoch), 100, 0, ()))
+    assert fx.AbandonSnapshot(SnapshotId(1, state.epoch)) in effects
+    assert not any(isinstance(effect, fx.InstallSnapshot) for effect in effects)
+    assert follower.start_offset == 0
+    quorum.run_until(quorum.agree)
