@@ -348,6 +348,10 @@ class MajorityReachedHighWatermark(Checker):
             self.fail(node, f"high watermark {high_watermark}, but only voters {holders} have that flushed")
         self.end_offset = max(self.end_offset, high_watermark)
 
+    def applied(self, node: Checked, batch: AppendBatch, digest: bytes) -> None:
+        if batch.last_offset >= self.end_offset:
+            self.fail(node, f"applies {batch.last_offset}, only what is below {self.end_offset} is committed")
+
     def answering(self, node: Checked, token: int, response: Message) -> None:
         if isinstance(response, FetchResponse) and response.responses:
             told = response.responses[0].partitions[0].high_watermark

@@ -200,6 +200,7 @@ class Cluster:
             node.disk_full_until_us = 0
             node.next_read_fails = False
             node.next_flush_fails = False
+            node.flush_to_die_in = None
             node.effects_to_live = None
             node.speed = type(node.speed)()
             node.resume()

@@ -108,6 +108,11 @@ class ControllerNode(SimNode):
         )
         return self._node
 
+    def _catch_up(self, committed_offset: int) -> None:
+        batches = self._batches(self._applied_end, committed_offset)
+        super()._catch_up(committed_offset)
+        self._node.catch_up(batches, self.clock.now())
+
     @property
     def is_active(self) -> bool:
         """Whether it processes writes."""

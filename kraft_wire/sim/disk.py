@@ -2,14 +2,15 @@
 
 quorum-state, truncations, installed snapshots and deletions are atomic and durable when they return, as a
 real node's owner makes them. Appended batches are not: a power cut takes any of them that no finished flush
-covers, may tear one in two, and may leave zeros where one was to be, in front of others.
+covers, may tear one in two, may leave zeros where one was to be, in front of others, and may bring back what
+had been cut off there before. The durable floor is written and not flushed: a power cut may bring back an
+older one.
 """
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_left, bisect_right
-from typing import Final
 
 import msgspec
 
@@ -17,6 +18,15 @@ from kraft_wire.log.batch import is_intact, split_batches
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
+from kraft_wire.log.recovery import (
+    EPOCHS_WITHOUT_TRACE,
+    NOTHING_KNOWN,
+    Floor,
+    believed,
+    committed_end,
+    is_ahead,
+    no_vote_up_to,
+)
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
@@ -27,13 +37,15 @@ from kraft_wire.sim.snapshot_file import SnapshotFile
 
 _ATTRIBUTES_LOW_BYTE = 22
 _CONTROL = 0x20
-EPOCHS_WITHOUT_TRACE: Final = 1000
-"""How many epochs a node that lost quorum-state may have voted in beyond those that its log knows of."""
 
 _LENGTH = slice(8, 12)
 _LENGTH_END = 12
 _FIRST_CHECKED_BYTE = 16
 """The format version; from behind the checksum on, everything is covered by it. The epoch in front isn't."""
+
+
+_FLOORS_KEPT = 8
+_BLOCK_SIZE_BYTES = 4096
 
 
 class FlushMark(msgspec.Struct, frozen=True, gc=False):
@@ -45,8 +57,8 @@ class FlushMark(msgspec.Struct, frozen=True, gc=False):
 
 class Disk:
     """One node's files. ``floor`` is how much of the log was ever flushed and not truncated since.
-    ``lost_below`` is set while damage has taken some of that. ``former`` is the disk that this one
-    replaces."""
+    ``lost_below`` is set while damage has taken some of that. ``committed_offset`` is written down with the
+    floor. ``former`` is the disk that this one replaces."""
 
     def __init__(self, formatted: SnapshotFile | None, former: Disk | None = None) -> None:
         self._formatted = formatted
@@ -60,18 +72,24 @@ class Disk:
         self.flushed_offset = 0
         self.floor = 0
         self.lost_below: int | None = None
+        self.committed_offset = 0
         self.size_bytes = 0
         self.generation = 0
         self.snapshots: dict[SnapshotId, SnapshotFile] = {}
         self.parts: dict[SnapshotId, bytes] = {}
         self.is_suspect = False
+        self._floors: list[Floor] = [NOTHING_KNOWN]
+        self._cut_off: list[AppendBatch] = []
         if formatted is not None:
             self.snapshots[formatted.id] = formatted
 
     # Elections.
 
     def write_election_state(self, state: ElectionState) -> None:
+        is_new = self.election is None or self.election.leader_epoch != state.leader_epoch
         self.election = state
+        if is_new:
+            self._write_floor()
         if state.leader_epoch > self.no_vote_up_to_epoch:
             self.no_vote_up_to_epoch = -1
 
@@ -85,7 +103,12 @@ class Disk:
     def lose_election_state(self) -> None:
         """The file is gone, and is found to be gone at the next start."""
         self.election = None
-        self.no_vote_up_to_epoch = max(self.no_vote_up_to_epoch, self.last_epoch + EPOCHS_WITHOUT_TRACE)
+        known = (
+            self.batches[-1].epoch if self.batches else 0,
+            self._floors[-1].quorum_epoch,
+            *(snapshot_id.epoch for snapshot_id in self.snapshots),
+        )
+        self.no_vote_up_to_epoch = max(self.no_vote_up_to_epoch, no_vote_up_to(known))
 
     # The log.
 
@@ -102,12 +125,23 @@ class Disk:
         """A flush is done. It says nothing of a log that was cut meanwhile."""
         if mark.generation == self.generation:
             self._set_flushed(max(self.flushed_offset, mark.end_offset))
+            self._write_floor()
 
     def _set_flushed(self, offset: int) -> None:
         self.flushed_offset = offset
         if self.lost_below is not None and offset >= self.lost_below:
             self.lost_below = None
         self.floor = offset if self.lost_below is None else self.lost_below
+
+    def note_committed(self, offset: int) -> None:
+        """What is below is committed; written down with the next flush."""
+        self.committed_offset = offset
+
+    def _write_floor(self, *, flush: bool = False) -> None:
+        """Of several that aren't flushed any may be what is left after a power cut."""
+        epoch = 0 if self.election is None else self.election.leader_epoch
+        floor = Floor(self.flushed_offset, epoch, self.committed_offset)
+        self._floors = [floor] if flush else [*self._floors[-_FLOORS_KEPT:], floor]
 
     def truncate(self, end_offset: int) -> list[AppendBatch]:
         """Cut the log; returns what is gone."""
@@ -118,6 +152,9 @@ class Disk:
         self.size_bytes -= sum(len(batch.data) for batch in gone)
         self.generation += 1
         self._set_flushed(end_offset)
+        self._cut_off = gone
+        self.committed_offset = min(self.committed_offset, end_offset)
+        self._write_floor(flush=True)
         return gone
 
     def trim(self, start_offset: int) -> int:
@@ -176,6 +213,9 @@ class Disk:
         self.size_bytes = 0
         self.generation += 1
         self._set_flushed(offset)
+        self._cut_off = []
+        self.committed_offset = 0
+        self._write_floor(flush=True)
 
     @property
     def latest_snapshot(self) -> SnapshotFile | None:
@@ -186,7 +226,11 @@ class Disk:
 
     def lose_power(self, chance: random.Random) -> None:
         """Of what isn't flushed, a beginning may have reached the disk all the same, its end torn."""
+        self._floors = [chance.choice(self._floors)]
+        self.parts.clear()
         unflushed = self.batches[bisect_left(self.bases, self.flushed_offset) :]
+        if unflushed and self._come_back(chance, unflushed):
+            return
         kept = chance.randrange(len(unflushed) + 1) if unflushed else 0
         for _ in range(len(unflushed) - kept):
             self._drop_last()
@@ -200,7 +244,21 @@ class Disk:
             batch = self.batches[hole]
             self.batches[hole] = msgspec.structs.replace(batch, data=bytes(len(batch.data)))
             self.is_suspect = True
-        self.parts.clear()
+
+    def _come_back(self, chance: random.Random, unflushed: list[AppendBatch]) -> bool:
+        """What was cut off with the file's length is still in its last block, until something else has been
+        flushed there. Whether it is there again."""
+        older = self._cut_off
+        if not older or older[0].base_offset != self.flushed_offset or chance.random() < 0.3:
+            return False
+        self.lose_unflushed()
+        room = min(_BLOCK_SIZE_BYTES, sum(len(batch.data) for batch in unflushed))
+        for batch in older:
+            room -= len(batch.data)
+            if room >= 0:
+                self.append(batch)
+        self.is_suspect = True
+        return True
 
     def lose_unflushed(self) -> None:
         """A flush failed: what it was to cover is gone."""
@@ -262,11 +320,14 @@ class Disk:
     def recover(self) -> DurableState:
         """Open the files as a starting node does: verify, cut, flush."""
         self.parts.clear()
+        floor = believed(self._floors[-1], None if self.election is None else self.election.leader_epoch)
         if self.is_suspect:
             self._verify()
             self.is_suspect = False
+        self.committed_offset = committed_end(floor, self.end_offset)
         self._follow_snapshot()
         self._set_flushed(self.end_offset)
+        self._write_floor(flush=True)
         return DurableState(
             election=self.election,
             log_start_offset=self.start_offset,
@@ -275,6 +336,7 @@ class Disk:
             epochs=self._epochs(),
             snapshots=[snapshot.info for snapshot in self.snapshots.values()],
             control_records=self._control_records(),
+            committed_offset=self.committed_offset,
             lost_below_offset=self.lost_below,
             no_vote_up_to_epoch=self.no_vote_up_to_epoch,
         )
@@ -287,9 +349,11 @@ class Disk:
             self._format_anew()
 
     def _follow_snapshot(self) -> None:
-        """A log that ends before its newest snapshot begins anew at that one's end."""
-        if self.end_offset < self._covered:
-            self._begin_at(self._covered)
+        """A log that lacks what its newest snapshot holds begins anew at that one's end."""
+        latest = self.latest_snapshot
+        last_epoch = self.batches[-1].epoch if self.batches else 0
+        if latest is not None and is_ahead(latest.id, self.start_offset, self.end_offset, last_epoch):
+            self._begin_at(latest.id.end_offset)
 
     @property
     def _covered(self) -> int:

@@ -12,7 +12,7 @@ import msgspec
 from kraft_wire.sim.brokers import SimBroker
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.links import Pair
-from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.node import NextFlush, SimNode
 from kraft_wire.sim.scheduler import MS
 
 
@@ -64,15 +64,32 @@ def _kill(strike: Strike) -> None:
 
 
 def _lose_power(strike: Strike) -> None:
-    strike.node.lose_power(strike.chance)
-    strike.restart_later(strike.node)
+    """At once, or while it flushes: then there is most to lose."""
+    if strike.chance.random() < 0.5:
+        strike.node.lose_power(strike.chance)
+        strike.restart_later(strike.node)
+    else:
+        _lose_power_in_a_flush(strike, strike.node)
+
+
+def _lose_power_in_a_flush(strike: Strike, node: SimNode) -> None:
+    node.flush_to_die_in = NextFlush(
+        until_us=strike.cluster.scheduler.now_us + 30_000 * MS,
+        stall_us=strike.duration_us,
+        is_after_truncation=strike.chance.random() < 0.5,
+        then=strike.restart_later,
+    )
 
 
 def _lose_power_everywhere(strike: Strike) -> None:
+    is_in_a_flush = strike.chance.random() < 0.5
     for node in strike.cluster.nodes.values():
-        node.lose_power(strike.chance)
-        delay_us = strike.chance.randrange(strike.duration_us)
-        strike.cluster.scheduler.after(delay_us, strike.cluster.restart, node)
+        if is_in_a_flush:
+            _lose_power_in_a_flush(strike, node)
+        else:
+            node.lose_power(strike.chance)
+            delay_us = strike.chance.randrange(strike.duration_us)
+            strike.cluster.scheduler.after(delay_us, strike.cluster.restart, node)
 
 
 def _die_between_effects(strike: Strike) -> None:

@@ -58,6 +58,20 @@ class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_us: int = 4_000
 
 
+class NextFlush(msgspec.Struct, frozen=True):
+    """A flush during which the power is to fail: the next one, or the first behind the next truncation,
+    unless there is none before ``until_us``. It takes ``stall_us`` longer than it would. ``then`` is called
+    when the power has failed."""
+
+    until_us: int
+    stall_us: int
+    is_after_truncation: bool
+    then: Callable[[SimNode], None]
+
+    def is_due(self, now_us: int) -> bool:
+        return not self.is_after_truncation and now_us < self.until_us
+
+
 class Machine(Protocol):
     """The core alone, or a node with its state machine."""
 
@@ -93,6 +107,7 @@ class SimNode:
         self.effects_to_live: int | None = None
         self.next_flush_fails = False
         self.next_read_fails = False
+        self.flush_to_die_in: NextFlush | None = None
         self.disk_stalled_until_us = 0
         self.disk_full_until_us = 0
         self._power_fails = False
@@ -147,6 +162,9 @@ class SimNode:
             durable = self.disk.recover()
             self._load(self.disk.latest_snapshot)
             self._machine = self._build(durable, stream(self._world.seed, purpose))
+            self._catch_up(durable.committed_offset)
+        except Violation:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has found
             self._broken(error)
         for check in self._world.checkers.started:
@@ -165,6 +183,17 @@ class SimNode:
             self._applied_end = latest.id.end_offset
             self._digest = self._digest_of(read_snapshot(latest.id, latest.data))
 
+    def _catch_up(self, committed_offset: int) -> None:
+        """Apply what is known to be committed already."""
+        self._apply(committed_offset)
+
+    def _apply(self, committed_offset: int) -> None:
+        for batch in self.disk.batches_between(self._applied_end, committed_offset):
+            self._digest = blake2b(self._digest + batch.data, digest_size=16).digest()
+            self._applied_end = batch.last_offset + 1
+            for check in self._world.checkers.applied:
+                check(self, batch, self._digest)
+
     def _digest_of(self, snapshot: SnapshotFile) -> bytes:
         """The digest of all batches that a snapshot stands for: it is the state here."""
         return snapshot.values[0]
@@ -177,6 +206,7 @@ class SimNode:
         self.effects_to_live = None
         self.next_flush_fails = False
         self.next_read_fails = False
+        self.flush_to_die_in = None
         self._backlog.clear()
         self._votes_asked.clear()
         self._verified.clear()
@@ -347,7 +377,18 @@ class SimNode:
             took_us = speed.min_us + int(share * share * (speed.max_us - speed.min_us))
             scheduler = self._world.scheduler
             at_us = max(scheduler.now_us + took_us, self.disk_stalled_until_us)
+            wanted = self.flush_to_die_in
+            if wanted is not None and not wanted.is_after_truncation and scheduler.now_us < wanted.until_us:
+                at_us += wanted.stall_us
+                scheduler.at(
+                    self._chance.randrange(scheduler.now_us, at_us), self._fail_power, life, wanted.then
+                )
             scheduler.at(at_us, self._end_flush, life, self.disk.flush_mark(), self.raft.log_generation)
+
+    def _fail_power(self, life: int, then: Callable[[SimNode], None]) -> None:
+        if life == self.life:
+            self.lose_power(self._chance)
+            then(self)
 
     def _end_flush(self, life: int, mark: FlushMark, generation: int) -> None:
         if life != self.life:
@@ -390,6 +431,8 @@ class SimNode:
         self._world.network.cancel(self, effect.request_id)
 
     def _truncate(self, effect: fx.TruncateLog) -> None:
+        if self.flush_to_die_in is not None:
+            self.flush_to_die_in = msgspec.structs.replace(self.flush_to_die_in, is_after_truncation=False)
         size_bytes = self.disk.size_bytes
         gone = self.disk.truncate(effect.end_offset)
         for check in self._world.checkers.truncated:
@@ -419,11 +462,8 @@ class SimNode:
         for check in checkers.advanced:
             check(self, effect.offset)
         self.high_watermark = effect.offset
-        for batch in self.disk.batches_between(self._applied_end, effect.offset):
-            self._digest = blake2b(self._digest + batch.data, digest_size=16).digest()
-            self._applied_end = batch.last_offset + 1
-            for check in checkers.applied:
-                check(self, batch, self._digest)
+        self.disk.note_committed(effect.offset)
+        self._apply(effect.offset)
         waiting = self._unacknowledged
         while waiting and waiting[0][1].last_offset < effect.offset:
             epoch, batch = waiting.popleft()

@@ -14,26 +14,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import google_crc32c
 
+from kraft_wire.log.recovery import Floor
 from kraft_wire.storage.disk import Disk
 
 FILE_NAME = "durable-floor"
-
-
-class Floor(NamedTuple):
-    """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``.
-
-    What the log has below ``committed_offset`` was committed then. That may be more than was flushed here: a
-    majority without this node had it. Then it counts up to ``offset`` only, as nobody knows what the disk has
-    behind that after a power cut.
-    """
-
-    offset: int
-    quorum_epoch: int
-    committed_offset: int = 0
 
 
 def floor_text(floor: Floor) -> str:

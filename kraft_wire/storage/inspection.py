@@ -30,6 +30,7 @@ from kraft_wire.log.files import (
     partition_metadata_text,
     segment_file_name,
 )
+from kraft_wire.log.recovery import believed
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.durable_floor import FILE_NAME as DURABLE_FLOOR
@@ -205,9 +206,7 @@ class _Inspector:
     # The log.
 
     def _log(self) -> None:
-        floor = read_floor(self.partition)
-        is_trusted = floor is not None and floor.quorum_epoch == self.quorum_epoch
-        durable_floor = floor.offset if floor is not None and is_trusted else 0
+        durable_floor = believed(read_floor(self.partition), self.quorum_epoch).offset
         # A running controller may begin an epoch between two of our looks.
         max_epoch = None if self.report.controller_pid is not None else self.quorum_epoch
         with ExitStack() as stack:

@@ -13,10 +13,11 @@ from kraft_wire.log.batch import Batch, BatchHeader, read_header
 from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name
+from kraft_wire.log.recovery import Floor, believed, committed_end
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import CHUNK_SIZE_BYTES, read_batches, read_range
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.durable_floor import DurableFloor, Floor
+from kraft_wire.storage.durable_floor import DurableFloor
 from kraft_wire.storage.errors import OffsetBelowStart
 from kraft_wire.storage.recovery import TornTail, recover
 from kraft_wire.storage.segment import Segment
@@ -88,17 +89,17 @@ class MetadataLog:
         than a torn tail is wrong; OSError; DiskFailed.
         """
         floor = DurableFloor(folder, disk)
+        known = believed(floor.found, quorum_epoch)
         try:
             base_offsets = _base_offsets(folder)
             if not base_offsets:
                 Segment.create(folder, empty_start_offset, disk).close()
                 base_offsets = [empty_start_offset]
-            trusted = floor.found is not None and floor.found.quorum_epoch == quorum_epoch
             recovered = recover(
                 folder,
                 base_offsets,
                 disk,
-                durable_floor=floor.found.offset if floor.found is not None and trusted else 0,
+                durable_floor=known.offset,
                 max_epoch=quorum_epoch,
             )
         except BaseException:
@@ -108,8 +109,7 @@ class MetadataLog:
         log.torn_tail = recovered.torn_tail
         log.voters = recovered.voters
         log.quorum_epoch = quorum_epoch or 0
-        if floor.found is not None and trusted:
-            log.committed_offset = min(floor.found.committed_offset, floor.found.offset, log.end_offset)
+        log.committed_offset = committed_end(known, log.end_offset)
         try:
             log._settle()
         except BaseException:

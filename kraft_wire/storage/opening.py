@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.log.files import QUORUM_STATE, ElectionState
+from kraft_wire.log.recovery import is_ahead, no_vote_up_to
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.durable_floor import read_floor
@@ -28,8 +29,6 @@ from kraft_wire.storage.repair import cut_damage, set_aside, set_log_aside
 from kraft_wire.storage.snapshots import SnapshotStore
 
 NOBODY: Final = -1
-EPOCHS_WITHOUT_TRACE: Final = 1000
-"""A node whose quorum-state is lost: in how many epochs above those that are known it may have voted."""
 
 
 class Recovery(msgspec.Struct):
@@ -214,7 +213,7 @@ class Opening:
                 0 if self.floor_found is None else self.floor_found.quorum_epoch,
                 *(snapshot_id.epoch for snapshot_id in self.snapshots.ids),
             )
-            self.no_vote_up_to.remember(max(known) + EPOCHS_WITHOUT_TRACE)
+            self.no_vote_up_to.remember(no_vote_up_to(known))
         if corrupt is not None:
             self.recovery.quorum_state_set_aside = set_aside(self.path / QUORUM_STATE, self.folder.disk)
         if self.election is not None and self.election.leader_epoch > (self.no_vote_up_to.number or 0):
@@ -248,17 +247,12 @@ def _follow_snapshot(log: MetadataLog, snapshots: SnapshotStore) -> int | None:
     snapshots of what the log no longer reaches back to go."""
     reset_to = None
     latest = snapshots.latest
-    if latest is not None and _is_ahead(latest, log):
+    if latest is not None and is_ahead(
+        latest, log.start_offset, log.end_offset, log.epochs.latest_epoch or 0
+    ):
         reset_to = latest.end_offset
         log.reset_to(reset_to)
     for snapshot_id in snapshots.ids:
         if snapshot_id.end_offset < log.start_offset:
             snapshots.delete(snapshot_id)
     return reset_to
-
-
-def _is_ahead(snapshot_id: SnapshotId, log: MetadataLog) -> bool:
-    """Whether the snapshot holds what the log doesn't (Kafka's KafkaRaftLog.truncateToLatestSnapshot)."""
-    if snapshot_id.end_offset == log.start_offset == log.end_offset:
-        return False
-    return (snapshot_id.epoch, snapshot_id.end_offset) > (log.epochs.latest_epoch or 0, log.end_offset)

@@ -12,8 +12,9 @@ from itertools import count
 from pathlib import Path
 
 from kraft_wire.log.files import LOG_SUFFIX, SEGMENT_SUFFIXES, parse_segment_file_name, segment_file_name
+from kraft_wire.log.recovery import Floor
 from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk, read_at
-from kraft_wire.storage.durable_floor import DurableFloor, Floor
+from kraft_wire.storage.durable_floor import DurableFloor
 from kraft_wire.storage.errors import CorruptLog
 
 ASIDE_MARK = ".corrupt-"

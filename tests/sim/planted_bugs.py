@@ -11,6 +11,7 @@ import msgspec
 
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.epochs import EpochEnd
+from kraft_wire.log.recovery import Floor
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
 from kraft_wire.raft import (
     append,
@@ -32,6 +33,7 @@ from kraft_wire.raft.log_state import Diverged, LogState
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader, Role, RoleState
 from kraft_wire.raft.voters import ReplicaKey
+from kraft_wire.sim import disk
 from kraft_wire.sim.disk import Disk, FlushMark
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.snapshot_file import SnapshotFile
@@ -165,11 +167,7 @@ def leadership_is_not_persisted(patch: Patch) -> None:
 @bug
 def a_missing_quorum_state_is_read_as_an_empty_one(patch: Patch) -> None:
     """As Java does."""
-
-    def lose_election_state(self: Disk) -> None:
-        self.election = None
-
-    patch.attribute(Disk, "lose_election_state", lose_election_state)
+    patch.attribute(disk, "no_vote_up_to", lambda known_epochs: -1)
 
 
 @bug
@@ -477,6 +475,14 @@ def a_bad_snapshot_is_not_noticed_at_the_start(patch: Patch) -> None:
 
 
 # Recovery.
+
+
+@bug
+def what_was_committed_counts_beyond_what_was_flushed(patch: Patch) -> None:
+    def unlimited(floor: Floor, log_end_offset: int) -> int:
+        return min(floor.committed_offset, log_end_offset)
+
+    patch.attribute(disk, "committed_end", unlimited)
 
 
 @bug

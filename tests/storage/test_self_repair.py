@@ -12,12 +12,12 @@ from storage_samples import FIRST_SEGMENT, contents, data_batch, epoch_batches, 
 
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
+from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.storage.errors import CorruptFile, CorruptLog, CorruptSnapshot, DiskFailed, MissingRecords
 from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.opening import EPOCHS_WITHOUT_TRACE
 from kraft_wire.storage.remembered import (
     LOST_BELOW,
     LOST_BELOW_UNLESS_ALONE,

@@ -1,0 +1,52 @@
+"""What a node that starts may believe of its files: the decisions, without the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kraft_wire.log.snapshot import SnapshotId
+
+EPOCHS_WITHOUT_TRACE: Final = 1000
+"""A node whose quorum-state is lost: in how many epochs above those that are known it may have voted."""
+
+
+class Floor(NamedTuple):
+    """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``.
+
+    What the log has below ``committed_offset`` was committed then. That may be more than was flushed here: a
+    majority without this node had it.
+    """
+
+    offset: int
+    quorum_epoch: int
+    committed_offset: int = 0
+
+
+NOTHING_KNOWN = Floor(0, 0)
+
+
+def believed(found: Floor | None, quorum_epoch: int | None) -> Floor:
+    """What counts of what was found: nothing unless quorum-state still says the same, as somebody who doesn't
+    know of the floor may have cut the log in another epoch. ``quorum_epoch`` is None where quorum-state is
+    missing."""
+    return found if found is not None and found.quorum_epoch == quorum_epoch else NOTHING_KNOWN
+
+
+def committed_end(floor: Floor, log_end_offset: int) -> int:
+    """Up to where a log that was found to end at ``log_end_offset`` is committed: no further than it had been
+    flushed, as behind that nobody knows what the disk has after a power cut."""
+    return min(floor.committed_offset, floor.offset, log_end_offset)
+
+
+def is_ahead(snapshot_id: SnapshotId, start_offset: int, end_offset: int, last_epoch: int) -> bool:
+    """Whether a snapshot holds what a log doesn't, which ends with ``last_epoch``
+    (Kafka's KafkaRaftLog.truncateToLatestSnapshot)."""
+    if snapshot_id.end_offset == start_offset == end_offset:
+        return False
+    return (snapshot_id.epoch, snapshot_id.end_offset) > (last_epoch, end_offset)
+
+
+def no_vote_up_to(known_epochs: Iterable[int]) -> int:
+    """The last epoch in which a node may have voted that has lost quorum-state, and knows of these epochs."""
+    return max(known_epochs) + EPOCHS_WITHOUT_TRACE

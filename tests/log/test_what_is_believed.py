@@ -1,0 +1,38 @@
+"""What a node that starts believes of its files (kraft_wire/log/recovery.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.log.recovery import NOTHING_KNOWN, Floor, believed, committed_end, is_ahead, no_vote_up_to
+from kraft_wire.log.snapshot import SnapshotId
+
+
+@pytest.mark.parametrize("quorum_epoch", [None, 2, 4])
+def test_a_floor_of_another_epoch_says_nothing(quorum_epoch: int | None) -> None:
+    assert believed(Floor(10, 3, 9), quorum_epoch) == NOTHING_KNOWN
+
+
+def test_a_floor_of_this_epoch_counts() -> None:
+    assert believed(Floor(10, 3, 9), 3) == Floor(10, 3, 9)
+    assert believed(None, 3) == NOTHING_KNOWN
+
+
+@pytest.mark.parametrize(
+    ("flushed", "committed", "log_end", "end"), [(10, 8, 12, 8), (10, 12, 12, 10), (10, 10, 7, 7)]
+)
+def test_committed_is_what_was_flushed_and_is_there(
+    flushed: int, committed: int, log_end: int, end: int
+) -> None:
+    assert committed_end(Floor(flushed, 1, committed), log_end) == end
+
+
+def test_a_snapshot_is_ahead_by_its_epoch_first() -> None:
+    assert is_ahead(SnapshotId(10, 2), 0, 20, 1)
+    assert not is_ahead(SnapshotId(10, 2), 0, 20, 2)
+    assert is_ahead(SnapshotId(10, 2), 0, 9, 2)
+    assert not is_ahead(SnapshotId(10, 2), 10, 10, 0), "the log began anew at its end"
+
+
+def test_votes_may_have_gone_to_epochs_that_nobody_knows_of() -> None:
+    assert no_vote_up_to([3, 7]) > 7
