@@ -41,6 +41,7 @@ def _append(quorum: Quorum, data: bytes, record_count: int) -> None:
 def flushed(quorum: Quorum, event: Flushed) -> None:
     """Only now the leader's own copy counts."""
     quorum.log.flushed(event.end_offset, event.generation)
+    quorum.look_whether_whole()
     leadership = quorum.leadership
     if leadership is not None and leadership.flushed(quorum.log.flushed_offset):
         quorum.announce_high_watermark()

@@ -82,8 +82,8 @@ class DurableState(msgspec.Struct):
     - ``log_size_bytes``: the segments' total size.
     - ``snapshots``: every complete one, the 0-0 checkpoint of format included.
     - ``committed_offset``: what the log has below it is committed. It may lag far behind.
-    - ``lost_below_offset``: damage was cut out of a log that had been durable up to here. Until the log holds
-      as much again, this node neither votes nor stands. None where nothing was lost.
+    - ``lost_below_offset``: damage was cut out of a log that had been durable up to here. Until
+      ``LossMadeGood`` this node neither votes nor stands. None where nothing was lost.
     - ``no_vote_up_to_epoch``: quorum-state was lost, and this node may have voted in, or led, any epoch up to
       here: it votes in none of them, and leads none of them. -1 where nothing was forgotten.
     - ``control_records``: the KRaftVersionRecord and VotersRecord of the newest snapshot, at the offset of

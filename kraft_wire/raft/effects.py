@@ -182,6 +182,10 @@ class DeleteSnapshot(msgspec.Struct, frozen=True, gc=False):
     snapshot_id: SnapshotId
 
 
+class LossMadeGood(msgspec.Struct, frozen=True, gc=False):
+    """What was cut out of the log isn't missed any more: forget ``lost_below_offset``. This node votes."""
+
+
 class ReadyToStop(msgspec.Struct, frozen=True, gc=False):
     """After ``ShutDown``: everything is flushed and handed over, the node may stop."""
 
@@ -205,6 +209,7 @@ Effect = (
     | VerifySnapshot
     | InstallSnapshot
     | AbandonSnapshot
+    | LossMadeGood
     | TrimLog
     | DeleteSnapshot
     | ReadyToStop

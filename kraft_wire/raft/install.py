@@ -160,6 +160,7 @@ def verified(quorum: Quorum, event: SnapshotVerified) -> None:
     quorum.emit(InstallSnapshot(event.snapshot_id))
     for snapshot_id in forgotten:
         quorum.emit(DeleteSnapshot(snapshot_id))
+    quorum.look_whether_whole()
     quorum.follow_high_watermark(event.snapshot_id.end_offset)
 
 

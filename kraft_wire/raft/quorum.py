@@ -17,6 +17,7 @@ from kraft_wire.raft.effects import (
     Effect,
     EpochsUsedUp,
     HighWatermarkAdvanced,
+    LossMadeGood,
     LostLeadership,
     PersistElectionState,
     SendRequest,
@@ -58,6 +59,7 @@ class Quorum:
         self.is_stopped = False
         self.stop_deadline_ms: int | None = None
         self.lost_below_offset: int | None = None
+        self.lost_by_epoch: int | None = None
         self.no_vote_up_to_epoch = -1
         self.committed_at_start = 0
         self.recorded_epoch = 0
@@ -120,9 +122,9 @@ class Quorum:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the log holds all that this node ever acknowledged. If not, its vote could elect somebody
-        who lacks what is committed."""
-        return self.lost_below_offset is None or self.log.flushed_offset >= self.lost_below_offset
+        """Whether the log holds all that was committed by this node's acknowledgement. If not, its vote could
+        elect somebody who lacks what is committed."""
+        return self.lost_below_offset is None
 
     @property
     def may_stand(self) -> bool:
@@ -220,6 +222,29 @@ class Quorum:
         if offset >= self.committed_offset and offset > (self._highest_high_watermark or 0):
             self._highest_high_watermark = offset
             self.emit(HighWatermarkAdvanced(offset))
+
+    def look_whether_whole(self) -> None:
+        """More is flushed. What was lost is made good for good: a leader may cut the log again, but nothing
+        that is committed.
+
+        It is once the log reaches as far again, in what a leader gave us. Or once it holds a record of an
+        epoch later than any in which this node acknowledged or voted before the loss: it didn't vote for that
+        epoch's leader, neither before nor, not being whole, after. So a majority without it did, and of any
+        majority that committed something earlier, one other than this node is among them. By their votes the
+        leader had all of that, below its epoch's first record; and our log is the leader's up to there. The
+        tail that was lost may have been longer, but no more of it is ever committed.
+        """
+        if self.lost_below_offset is None:
+            return
+        if self.log.flushed_offset >= self.lost_below_offset or self._reaches_later_epoch():
+            self.lost_below_offset = None
+            self.emit(LossMadeGood())
+
+    def _reaches_later_epoch(self) -> bool:
+        last_flushed = self.log.flushed_offset - 1
+        if self.lost_by_epoch is None or last_flushed < 0:
+            return False
+        return self.log.epoch_at(last_flushed) > self.lost_by_epoch
 
     def snapshot_id_at(self, end_offset: int) -> SnapshotId:
         """The id of a snapshot of everything below ``end_offset``. Raises KeyError for what the log no longer

@@ -206,6 +206,9 @@ class NodeOwner:
                 self._incoming.append(snapshot_id, position, data)
             case raft_effects.InstallSnapshot(snapshot_id):
                 self._install_snapshot(snapshot_id)
+            case raft_effects.LossMadeGood():
+                self._store.forget_loss()
+                log.info("the log holds again all that was committed before damage was cut out of it")
             case raft_effects.AbandonSnapshot(snapshot_id):
                 self._incoming.abandon(snapshot_id)
             case _:
@@ -291,13 +294,8 @@ class NodeOwner:
         self._loading.cancel()
         self._incoming.install(snapshot_id)
         log.info("snapshot installed", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
-        self._look_whether_whole()
         self._loading = trio.CancelScope()
         self._spawn(self._load_state, snapshot_id, self._loading)
-
-    def _look_whether_whole(self) -> None:
-        if self._store.forget_loss_if_made_good():
-            log.info("the log holds again all that had been lost")
 
     # What goes on beside the event loop.
 
@@ -317,7 +315,6 @@ class NodeOwner:
             self._flush_wanted = trio.Event()
             generation = self._node.core.log_generation
             end_offset = await trio.to_thread.run_sync(self._store.log.flush)
-            self._look_whether_whole()
             self._step(Flushed(end_offset, generation))
 
     async def _keep_time(self) -> None:

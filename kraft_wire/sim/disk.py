@@ -143,6 +143,11 @@ class Disk:
         floor = Floor(self.flushed_offset, epoch, self.committed_offset)
         self._floors = [floor] if flush else [*self._floors[-_FLOORS_KEPT:], floor]
 
+    def forget_loss(self) -> None:
+        """Nothing that is committed is missing any more."""
+        self.lost_below = None
+        self.floor = self.flushed_offset
+
     def truncate(self, end_offset: int) -> list[AppendBatch]:
         """Cut the log; returns what is gone."""
         keep = bisect_left(self.bases, end_offset)

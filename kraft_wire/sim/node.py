@@ -511,6 +511,9 @@ class SimNode:
     def _abandon_snapshot(self, effect: fx.AbandonSnapshot) -> None:
         self.disk.parts.pop(effect.snapshot_id, None)
 
+    def _forget_loss(self, effect: fx.LossMadeGood) -> None:
+        self.disk.forget_loss()
+
     def _trim(self, effect: fx.TrimLog) -> None:
         deleted_bytes = self.disk.trim(effect.start_offset)
         self._trimmed()
@@ -575,6 +578,7 @@ _EXECUTE: Final[dict[type[Any], Callable[[SimNode, Any], None]]] = {
     fx.VerifySnapshot: SimNode._verify_snapshot,
     fx.InstallSnapshot: SimNode._install_snapshot,
     fx.AbandonSnapshot: SimNode._abandon_snapshot,
+    fx.LossMadeGood: SimNode._forget_loss,
     fx.TrimLog: SimNode._trim,
     fx.DeleteSnapshot: SimNode._delete_snapshot,
     fx.ReadyToStop: SimNode._stop,

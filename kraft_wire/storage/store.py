@@ -117,14 +117,9 @@ class Store:
         """quorum-state was lost, and this node may have voted in any epoch up to this; -1 where it wasn't."""
         return -1 if self._no_vote_up_to.number is None else self._no_vote_up_to.number
 
-    def forget_loss_if_made_good(self) -> bool:
-        """To be called when more is flushed: once the log holds as much again as was lost, this node is as
-        good as any. Tells when it is so. Raises DiskFailed."""
-        lost_below_offset = self._lost_below.number
-        if lost_below_offset is None or self.log.flushed_offset < lost_below_offset:
-            return False
+    def forget_loss(self) -> None:
+        """The log holds what is needed of it again: this node is as good as any. Raises DiskFailed."""
         self._lost_below.forget()
-        return True
 
     def bootstrap_values(self) -> list[bytes] | None:
         """The encoded records for the first leader of an empty log; None where format left none."""

@@ -243,6 +243,8 @@ class QuorumNode:
                 self.snapshots[snapshot_id] = Snapshot(info, data, self.quorum.control_of(data))
                 self.batches, self.start_offset = [], snapshot_id.end_offset
                 self.flushed_offset = snapshot_id.end_offset
+            case fx.LossMadeGood():
+                self.lost_below_offset = None
             case fx.AbandonSnapshot(snapshot_id):
                 self.parts.pop(snapshot_id, None)
             case fx.TrimLog(start_offset):

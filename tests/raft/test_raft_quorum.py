@@ -11,7 +11,7 @@ from kraft_wire.log.batch import record_values
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
-from kraft_wire.raft.events import SnapshotVerified
+from kraft_wire.raft.events import Flushed, SnapshotVerified
 from kraft_wire.raft.roles import Role
 
 FETCH_TIMEOUT_MS = 2000
@@ -395,6 +395,70 @@ def test_a_node_that_lost_records_neither_votes_nor_stands_until_it_has_them_aga
     leader.start()
     quorum.run_until(quorum.agree)
     assert values(damaged) == [b"%d" % number for number in range(10)]
+
+
+def test_what_was_made_good_stays_so_when_a_leader_cuts_the_log_again() -> None:
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    damaged, other = quorum.followers()
+    quorum.isolate(other.id)
+    for number in range(10):
+        leader.propose(b"%d" % number)
+    quorum.run_until(lambda: leader.high_watermark == damaged.high_watermark == leader.end_offset)
+    damaged.crash()
+    damaged.lose_from(damaged.end_offset // 2)
+    damaged.start()
+    quorum.run_until(lambda: damaged.lost_below_offset is None)
+    effects = damaged.step(Flushed(damaged.end_offset))
+    assert fx.LossMadeGood() not in effects
+    damaged.running._quorum.log.truncate_to(3)
+    assert damaged.running._quorum.is_whole
+
+
+def test_a_lost_tail_that_no_leader_has_is_not_waited_for() -> None:
+    """All that is committed is there again with the first record of a leader that had no need of it."""
+    quorum = CoreQuorum(3).start()
+    old = quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.isolate(old.id)
+    for number in range(40):
+        old.propose(b"uncommitted %d" % number)
+    quorum.run_for(100)
+    old.crash()
+    old.lose_from(old.end_offset - 20)
+    quorum.run_until(lambda: bool(quorum.leaders))
+    quorum.leader.propose(b"committed")
+    quorum.heal()
+    old.start()
+    quorum.run_until(quorum.agree)
+    assert old.end_offset < 40, "the others never had the tail"
+    assert old.lost_below_offset is None
+    leader, other = [node for node in quorum.nodes.values() if node is not old]
+    other.crash()
+    leader.crash()
+    leader.start()
+    quorum.run_until(lambda: bool(quorum.leaders))
+
+
+def test_the_same_epoch_does_not_make_a_loss_good() -> None:
+    """What was lost may have been committed in this very epoch, behind what came back so far."""
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    for number in range(10):
+        leader.propose(b"%d" % number)
+    quorum.run_until(quorum.agree)
+    damaged = quorum.followers()[0]
+    damaged.crash()
+    damaged.lose_from(2)
+    damaged.lost_below_offset = leader.end_offset + 1
+    damaged.start()
+    quorum.run_until(quorum.agree)
+    assert damaged.running.epoch == leader.running.epoch
+    assert not damaged.running._quorum.is_whole
+    leader.propose(b"the one behind")
+    quorum.run_until(quorum.agree)
+    assert damaged.running._quorum.is_whole
 
 
 def test_a_node_without_quorum_state_does_not_disturb_a_quorum_that_lives(quorum: CoreQuorum) -> None:

@@ -109,7 +109,7 @@ async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_inst
     monkeypatch.setattr("kraft_wire.server.owner.read_state", read)
     monkeypatch.setattr("kraft_wire.server.owner.IncomingSnapshot.install", lambda self, snapshot_id: None)
     node = InstallingNode()
-    store = SimpleNamespace(snapshots=InstalledSnapshots(), log=None, forget_loss_if_made_good=lambda: False)
+    store = SimpleNamespace(snapshots=InstalledSnapshots(), log=None)
     owner = NodeOwner(cast(Node, node), cast(Store, store), SnapshotProcess(tmp_path), client_id="test")
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
