@@ -52,9 +52,13 @@ def perform(quorum: Quorum) -> None:
 
 def next_deadline_ms(quorum: Quorum) -> int | None:
     """When something may be due that no event brings."""
-    if quorum.leadership is not None:
-        return announce.next_introduction_ms(quorum, quorum.leadership)
-    return None
+    match quorum.state:
+        case Leader(leadership=leadership):
+            return announce.next_introduction_ms(quorum, leadership)
+        case Follower() as follower:
+            return install.next_sign_ms(quorum, follower)
+        case _:
+            return None
 
 
 def take_response(quorum: Quorum, event: ResponseReceived) -> None:

@@ -44,15 +44,15 @@ def fetch(quorum: Quorum, state: Follower) -> None:
     if not _may_fetch(quorum):
         return
     snapshot = state.following.snapshot
-    if snapshot is not None and snapshot.is_complete:
-        return
     leader = peer_at(quorum, state.leader_id, state.leader_endpoints)
     if leader is None or quorum.outgoing.is_resting(leader, quorum.now.monotonic_ms):
         discover(quorum, besides=leader)
-    elif snapshot is not None:
-        quorum.send(leader, install.snapshot_request(quorum, snapshot))
-    else:
+    elif snapshot is None:
         quorum.send(leader, _fetch_request(quorum))
+    else:
+        request = install.next_request(quorum, snapshot)
+        if request is not None:
+            quorum.send(leader, request)
 
 
 def discover(quorum: Quorum, besides: Peer | None = None) -> None:

@@ -9,11 +9,13 @@ from kraft_wire.log.snapshot import SnapshotId
 
 class FetchingSnapshot(msgspec.Struct):
     """A snapshot that is fetched in pieces. ``position`` is how many bytes there are; all of them once
-    ``is_complete``, and then it is being verified."""
+    ``is_complete``, and then it is being verified. By ``next_sign_ms`` leader and follower have to hear of
+    each other then."""
 
     id: SnapshotId
     position: int = 0
     is_complete: bool = False
+    next_sign_ms: int = 0
 
 
 class Following(msgspec.Struct):

@@ -1,11 +1,15 @@
 """Beginning anew from a leader's snapshot, which is fetched in pieces (KIP-630).
 
 The pieces go to a temporary file. When all are there the file is verified and flushed, which takes a while;
-only then the log is dropped for it. A leader that goes meanwhile takes the pieces with it: another's snapshot
-of the same id may have other bytes. A piece that doesn't come is asked for again.
+only then the log is dropped for it. Meanwhile the last byte is asked for again, now and then: that
+acknowledges nothing, and leader and follower know of each other that they live. A leader that goes meanwhile
+takes the pieces with it: another's snapshot of the same id may have other bytes. A piece that doesn't come is
+asked for again.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.log.snapshot import SnapshotId
@@ -31,6 +35,8 @@ from kraft_wire.raft.peers import take_in, told
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower
 
+SIGNS_A_FETCH_TIMEOUT: Final = 4
+
 
 def begin(quorum: Quorum, call: Call, state: Follower, wanted: SnapshotId) -> bool:
     """The leader no longer has what we ask for: begin with its snapshot. False for one that can't be."""
@@ -39,7 +45,9 @@ def begin(quorum: Quorum, call: Call, state: Follower, wanted: SnapshotId) -> bo
         quorum.emit(BadFetch(call.peer.id, quorum.log.end_offset, reason))
         quorum.leave_alone(call)
         return False
-    state.following.snapshot = FetchingSnapshot(wanted)
+    under_way = state.following.snapshot
+    if under_way is None or under_way.id != wanted:
+        state.following.snapshot = FetchingSnapshot(wanted)
     return True
 
 
@@ -56,13 +64,38 @@ def _why_impossible(quorum: Quorum, wanted: SnapshotId) -> str | None:
     return None
 
 
-def snapshot_request(quorum: Quorum, snapshot: FetchingSnapshot) -> FetchSnapshotRequest:
-    """Ask for the next piece."""
+def next_request(quorum: Quorum, snapshot: FetchingSnapshot) -> FetchSnapshotRequest | None:
+    """Ask for the next piece. Where there is none, ask for the last byte once more when a sign of life is due
+    (None while it isn't)."""
+    if not snapshot.is_complete:
+        return _request(quorum, snapshot, snapshot.position, quorum.config.fetch_snapshot_max_bytes)
+    if quorum.now.monotonic_ms < snapshot.next_sign_ms:
+        return None
+    _put_off_sign(quorum, snapshot)
+    return _request(quorum, snapshot, snapshot.position - 1, max_bytes=1)
+
+
+def _put_off_sign(quorum: Quorum, snapshot: FetchingSnapshot) -> None:
+    snapshot.next_sign_ms = quorum.now.monotonic_ms + quorum.config.fetch_timeout_ms // SIGNS_A_FETCH_TIMEOUT
+
+
+def next_sign_ms(quorum: Quorum, state: Follower) -> int | None:
+    """When the leader has to hear of us although there is nothing to fetch. None where that is already due:
+    what it waits for has a time of its own."""
+    snapshot = state.following.snapshot
+    if snapshot is None or not snapshot.is_complete or snapshot.next_sign_ms <= quorum.now.monotonic_ms:
+        return None
+    return snapshot.next_sign_ms
+
+
+def _request(
+    quorum: Quorum, snapshot: FetchingSnapshot, position: int, max_bytes: int
+) -> FetchSnapshotRequest:
     config = quorum.config
     return FetchSnapshotRequest(
         cluster_id=config.cluster_id,
         replica_id=config.node_id,
-        max_bytes=config.fetch_snapshot_max_bytes,
+        max_bytes=max_bytes,
         topics=[
             TopicSnapshot(
                 name=CLUSTER_METADATA,
@@ -73,7 +106,7 @@ def snapshot_request(quorum: Quorum, snapshot: FetchingSnapshot) -> FetchSnapsho
                         snapshot_id=fetch_snapshot_request.SnapshotId(
                             end_offset=snapshot.id.end_offset, epoch=snapshot.id.epoch
                         ),
-                        position=snapshot.position,
+                        position=position,
                         replica_directory_id=config.directory_id,
                     )
                 ],
@@ -95,14 +128,17 @@ def handle_snapshot_response(quorum: Quorum, call: Call, response: FetchSnapshot
         and isinstance(state, Follower)
         and leader.leader_epoch == quorum.epoch
     ):
-        _drop(quorum, state)  # the leader has a newer one by now: the next Fetch is told which
+        _not_found(quorum, state)
         return
     said = told(quorum, answer.error_code, leader.leader_epoch, leader.leader_id, response.node_endpoints)
     if not take_in(quorum, call, said):
         return
     state = quorum.state
     if isinstance(state, Follower) and state.following.snapshot is not None:
-        _take_piece(quorum, call, state.following.snapshot, answer)
+        if state.following.snapshot.is_complete:
+            elections.note_leader_alive(quorum)
+        else:
+            _take_piece(quorum, call, state.following.snapshot, answer)
 
 
 def _only_partition(response: FetchSnapshotResponse) -> PartitionSnapshot | None:
@@ -128,14 +164,21 @@ def _take_piece(quorum: Quorum, call: Call, snapshot: FetchingSnapshot, answer: 
     elections.note_leader_alive(quorum)
     if end == answer.size:
         snapshot.is_complete = True
+        _put_off_sign(quorum, snapshot)
         quorum.emit(VerifySnapshot(snapshot.id))
 
 
-def _drop(quorum: Quorum, state: Follower) -> None:
+def _not_found(quorum: Quorum, state: Follower) -> None:
+    """The leader has a newer one by now. What isn't there yet is left: the next Fetch is told of the newer
+    one."""
     snapshot = state.following.snapshot
-    if snapshot is not None:
-        state.following.snapshot = None
-        quorum.emit(AbandonSnapshot(snapshot.id))
+    if snapshot is None:
+        return
+    if snapshot.is_complete:
+        elections.note_leader_alive(quorum)
+        return
+    state.following.snapshot = None
+    quorum.emit(AbandonSnapshot(snapshot.id))
 
 
 def verified(quorum: Quorum, event: SnapshotVerified) -> None:

@@ -97,6 +97,7 @@ class QuorumNode:
         self.high_watermark = 0
         self.is_flushing = False
         self.disk_is_stuck = False
+        self.verify_ms = FLUSH_MS
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
         self.remembered_commit = 0
@@ -236,7 +237,7 @@ class QuorumNode:
                 assert len(so_far) == position
                 self.parts[snapshot_id] = so_far + data
             case fx.VerifySnapshot(snapshot_id):
-                self.quorum.later(FLUSH_MS, self._verified(snapshot_id))
+                self.quorum.later(self.verify_ms, self._verified(snapshot_id))
             case fx.InstallSnapshot(snapshot_id):
                 data = self.parts.pop(snapshot_id)
                 info = SnapshotInfo(snapshot_id, len(data), 0)
@@ -296,8 +297,12 @@ class QuorumNode:
         self.quorum.later(FLUSH_MS, self._alive(done))
 
     def _verified(self, snapshot_id: SnapshotId) -> Callable[[], None]:
+        verified = self.parts[snapshot_id]
+
         def done() -> None:
-            data = self.parts[snapshot_id]
+            data = self.parts.get(snapshot_id)
+            if data is not verified:
+                return  # it was given up, or is fetched anew
             self.step(SnapshotVerified(snapshot_id, len(data), 0, self.quorum.control_of(data)))
 
         return self._alive(done)

@@ -372,6 +372,64 @@ def test_a_verdict_on_a_snapshot_that_is_fetched_anew_by_now_counts_for_nothing(
     quorum.run_until(quorum.agree)
 
 
+SLOW_VERIFY_MS = 5 * FETCH_TIMEOUT_MS
+
+
+@pytest.fixture
+def slow() -> tuple[CoreQuorum, QuorumNode]:
+    """A quorum, and the node in it that begins to verify a snapshot, which takes long."""
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    slow = quorum.followers()[0]
+    slow.crash()
+    _trim(quorum, leader)
+    slow.verify_ms = SLOW_VERIFY_MS
+    slow.start()
+    quorum.run_until(lambda: any(isinstance(effect, fx.VerifySnapshot) for effect in slow.effects))
+    return quorum, slow
+
+
+def test_a_snapshot_that_is_verified_for_longer_than_the_fetch_timeout_is_installed(
+    slow: tuple[CoreQuorum, QuorumNode],
+) -> None:
+    quorum, node = slow
+    leader, asked = quorum.leader, len(node.effects)
+    (other,) = (follower for follower in quorum.followers() if follower is not node)
+    other.crash()  # so that the leader is one only as long as it hears of this node
+    quorum.run_for(SLOW_VERIFY_MS + 10)
+    assert sum(isinstance(effect, fx.VerifySnapshot) for effect in node.effects) == 1
+    sent = [effect for effect in node.effects[asked:] if isinstance(effect, fx.SendRequest)]
+    assert len(sent) < 30, "now and then is enough"
+    assert quorum.leader is leader
+    quorum.run_until(quorum.agree, within_ms=100)
+    assert node.start_offset == leader.start_offset
+
+
+def test_a_snapshot_that_its_leader_no_longer_has_when_it_is_verified_is_a_step_forward(
+    slow: tuple[CoreQuorum, QuorumNode],
+) -> None:
+    quorum, node = slow
+    quorum.run_for(FETCH_TIMEOUT_MS)
+    _trim(quorum, quorum.leader)
+    leader, node.verify_ms = quorum.leader, 2
+    quorum.run_for(SLOW_VERIFY_MS)
+    assert quorum.agree()
+    assert quorum.leader is leader
+    assert sum(isinstance(effect, fx.InstallSnapshot) for effect in node.effects) == 2
+
+
+def test_a_leader_that_is_gone_while_its_snapshot_is_verified_is_left(
+    slow: tuple[CoreQuorum, QuorumNode],
+) -> None:
+    quorum, node = slow
+    old, node.verify_ms = quorum.leader, 2
+    quorum.isolate(old.id)
+    quorum.run_until(lambda: bool(quorum.others_than(old)), within_ms=4 * FETCH_TIMEOUT_MS)
+    old.crash()
+    quorum.run_until(quorum.agree)
+    assert any(isinstance(effect, fx.AbandonSnapshot) for effect in node.effects)
+
+
 # What isn't whole.
 
 
