@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
 from kraft_wire.controller import requests as nx
 from kraft_wire.controller.context import ControllerState
-from kraft_wire.controller.node import Node, NodeEffect, NodeEvent
+from kraft_wire.controller.node import Node
 from kraft_wire.controller.requests import ApiRequest, CommittedBatches, Peer, SnapshotFailed, StateLoaded
 from kraft_wire.controller.sessions import BrokerSessions
 from kraft_wire.controller.settings import Settings
@@ -33,7 +33,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.core import RaftCore
-from kraft_wire.raft.events import Event, Now, RpcRequest
+from kraft_wire.raft.events import Event, RpcRequest
 from kraft_wire.sim.network import LISTENER, PORT, host_of
 from kraft_wire.sim.node import Machine, SimNode
 from kraft_wire.sim.randomness import CoreRandomness
@@ -48,9 +48,6 @@ LOOK_AT_STATE_EVERY: Final = 16
 """How many batches go by between two looks at the whole state, which cost more than all else."""
 
 
-ANSWERS: Final = (fx.Reply, fx.ReplyRecords, fx.ReplySnapshotBytes)
-
-
 class Entropy(CoreRandomness):
     """What handlers draw from (``controller.context.Entropy``)."""
 
@@ -61,14 +58,6 @@ class Entropy(CoreRandomness):
             drawn = Uuid.from_random(self._random.randbytes(16))
             if not str(drawn).startswith("-"):
                 return drawn
-
-
-class _AnswersLast(Node):
-    """A node tells of a higher high watermark after the answers that show it already; who checks what is said
-    has to know first."""
-
-    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
-        return sorted(super().step(event, now), key=lambda effect: type(effect) in ANSWERS)
 
 
 class ControllerNode(SimNode):
@@ -95,7 +84,7 @@ class ControllerNode(SimNode):
             cluster_id=self.config.cluster_id,
             node_id=self.id,
         )
-        self._node = _AnswersLast(
+        self._node = Node(
             core,
             state,
             entropy,
@@ -147,6 +136,16 @@ class ControllerNode(SimNode):
         super()._step(event)
         if self.is_up:
             self._look_at_state()
+
+    def _foresee(self, effects: Sequence[Any]) -> None:
+        """A leader tells of a higher high watermark after the answers that show it already."""
+        if self.leading is None:
+            return
+        for effect in effects:
+            if type(effect) is fx.HighWatermarkAdvanced:
+                for check in self._world.checkers.advanced:
+                    check(self, effect.offset)
+                self._apply(effect.offset)
 
     def _look_at_state(self) -> None:
         """Where nothing is speculative, the state is what the log below the high watermark says."""

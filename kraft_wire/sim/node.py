@@ -301,6 +301,7 @@ class SimNode:
             f" {core.log_start_offset} {core.flushed_offset} {core.log_end_offset} {core.high_watermark}"
             f" {len(effects)}"
         )
+        self._foresee(effects)
         for effect in effects:
             if self.effects_to_live is not None and self._dies_now():
                 return
@@ -317,6 +318,9 @@ class SimNode:
             for check in self._world.checkers.stepped:
                 check(self)
             self._arm()
+
+    def _foresee(self, effects: Sequence[Any]) -> None:
+        """Let checkers know what the step's effects take for granted."""
 
     def execute(self, effect: Any) -> None:
         """Do what the core wants done."""

@@ -150,6 +150,16 @@ def a_vote_is_not_persisted(patch: Patch) -> None:
 
 
 @bug
+def answers_leave_before_quorum_state_is_written(patch: Patch) -> None:
+    real = core.RaftCore.step
+
+    def step(self: core.RaftCore, event: Any, now: Any) -> list[Any]:
+        return sorted(real(self, event, now), key=lambda effect: type(effect) is not fx.Reply)
+
+    patch.attribute(core.RaftCore, "step", step)
+
+
+@bug
 def a_candidates_own_vote_is_not_persisted(patch: Patch) -> None:
     patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+import planted_bugs
 from planted_bugs import Bug, Patch
 
 from kraft_wire.controller import (
@@ -123,6 +124,39 @@ def refused_requests_are_confirmed(patch: Patch) -> None:
             self._reply(waiting.request.token, waiting.response)
 
     patch.attribute(Node, "_deactivate", deactivate)
+
+
+# Raft, under a whole node.
+
+
+@bug
+def answers_leave_before_quorum_state_is_written(patch: Patch) -> None:
+    planted_bugs.answers_leave_before_quorum_state_is_written(patch)
+
+
+@bug
+def a_vote_is_not_persisted(patch: Patch) -> None:
+    planted_bugs.a_vote_is_not_persisted(patch)
+
+
+@bug
+def what_was_remembered_is_replayed_again(patch: Patch) -> None:
+    real = Node.catch_up
+
+    def catch_up(self: Node, batches: Any, now: Any) -> None:
+        applied_end = self._applied_end
+        real(self, batches, now)
+        self._applied_end = applied_end
+
+    patch.attribute(Node, "catch_up", catch_up)
+
+
+@bug
+def what_was_remembered_is_taken_for_applied(patch: Patch) -> None:
+    def catch_up(self: Node, batches: Any, now: Any) -> None:
+        self._applied_end = max([self._applied_end, *(batch.header.next_offset for batch in batches)])
+
+    patch.attribute(Node, "catch_up", catch_up)
 
 
 # Brokers.
