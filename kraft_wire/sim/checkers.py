@@ -18,10 +18,11 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.majority import majority_of
-from kraft_wire.raft.voters import voters_of_record
+from kraft_wire.raft.voters import ReplicaKey, voters_of_record
 from kraft_wire.sim.disk import Disk
 from kraft_wire.sim.snapshot_file import SnapshotFile
 from kraft_wire.sim.violations import Violation
@@ -32,6 +33,8 @@ class Checked(Protocol):
 
     @property
     def id(self) -> int: ...
+    @property
+    def config(self) -> RaftConfig: ...
     @property
     def life(self) -> int: ...
     @property
@@ -113,28 +116,34 @@ class SingleLeader(Checker):
 
 
 class OneVote(Checker):
-    """One vote a voter and epoch, ever, by what is on its disk and by what it says."""
+    """One vote a voter and epoch, ever, by what is on its disk and by what it says. Another directory of an id
+    is another replica, as a voter and as a candidate (KAFKA-16526); where quorum-state has no room for
+    directories, an id is all that is known of whom it names."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
-        self._votes: dict[tuple[int, int], int] = {}
+        self._votes: dict[tuple[ReplicaKey, int], ReplicaKey] = {}
 
     def persisted(self, node: Checked, state: ElectionState) -> None:
         if state.has_voted:
-            self._note(node, state.leader_epoch, state.voted_id)
+            self._note(node, state.leader_epoch, ReplicaKey(state.voted_id, state.voted_directory_id))
         elif state.leader_id == node.id:
-            self._note(node, state.leader_epoch, node.id)
+            self._note(node, state.leader_epoch, node.config.replica_key)
 
     def answering(self, node: Checked, token: int, response: Message) -> None:
         if isinstance(response, VoteResponse):
             asked = vote_granted(node, token, response)
             if asked is not None and not asked.pre_vote:
-                self._note(node, asked.replica_epoch, asked.replica_id)
+                candidate = ReplicaKey(asked.replica_id, asked.replica_directory_id)
+                self._note(node, asked.replica_epoch, candidate)
 
-    def _note(self, node: Checked, epoch: int, candidate: int) -> None:
-        known = self._votes.setdefault((node.id, epoch), candidate)
-        if known != candidate:
+    def _note(self, node: Checked, epoch: int, candidate: ReplicaKey) -> None:
+        vote = node.config.replica_key, epoch
+        known = self._votes.setdefault(vote, candidate)
+        if not known.matches(candidate) and not candidate.matches(known):
             self.fail(node, f"voted for {known} and for {candidate} in epoch {epoch}")
+        if candidate.directory_id:
+            self._votes[vote] = candidate
 
 
 class VoteIsDurable(Checker):
