@@ -116,8 +116,8 @@ class SingleLeader(Checker):
 
 
 class OneVote(Checker):
-    """One vote a voter and epoch, ever, by what is on its disk and by what it says. Another directory of an id
-    is another replica, as a voter and as a candidate (KAFKA-16526); where quorum-state has no room for
+    """One vote a voter and epoch, ever, by what is on its disk and by what it says. Another directory of an
+    id is another replica, as a voter and as a candidate (KAFKA-16526); where quorum-state has no room for
     directories, an id is all that is known of whom it names."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
