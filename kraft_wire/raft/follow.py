@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.errors import LogError
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.log.snapshot import SnapshotId
@@ -173,13 +172,12 @@ def _append(quorum: Quorum, call: Call, answer: PartitionData) -> bool:
         quorum.emit(BadFetch(call.peer.id, log.end_offset, str(error)))
         quorum.leave_alone(call)
         return False
-    for batch in batches:
+    for batch, control in batches:
         header = batch.header
         log.appended(header.leader_epoch, header.next_offset, len(batch.data))
         quorum.emit(AppendBatch(batch.data, header.base_offset, header.last_offset, header.leader_epoch))
-        if header.is_control:
-            for offset, message in enumerate(decode_control_batch(batch), header.base_offset):
-                quorum.history.apply(offset, message)
+        for offset, message in enumerate(control, header.base_offset):
+            quorum.history.apply(offset, message)
     quorum.follow_high_watermark(answer.high_watermark)
     return True
 

@@ -6,7 +6,7 @@ A voter set counts from the moment its record is appended, committed or not, and
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from kraft_wire.protocol.message import Message
@@ -59,6 +59,18 @@ class OffsetHistory(Generic[T]):
             del self._offsets[:drop], self._values[:drop]
 
 
+def why_unsupported(messages: Iterable[Message]) -> str | None:
+    """What of these control records this implementation can't go by; None if it can."""
+    least, most = KRAFT_VERSION_RANGE
+    for message in messages:
+        if isinstance(message, KRaftVersionRecord) and not least <= message.kraft_version <= most:
+            return (
+                f"kraft.version {message.kraft_version} is not supported, only {least} to {most}:"
+                " start a newer release"
+            )
+    return None
+
+
 class VoterSetHistory:
     """The voter set and kraft.version at every offset. Static voters count while the log names none."""
 
@@ -100,12 +112,9 @@ class VoterSetHistory:
             case VotersRecord():
                 self._voters.add(offset, voters_of_record(message))
             case KRaftVersionRecord(kraft_version=level):
-                if not KRAFT_VERSION_RANGE.min_version <= level <= KRAFT_VERSION_RANGE.max_version:
-                    raise CannotStart(
-                        f"kraft.version {level} at offset {offset} is not supported, only"
-                        f" {KRAFT_VERSION_RANGE.min_version} to {KRAFT_VERSION_RANGE.max_version}:"
-                        " start a newer release"
-                    )
+                reason = why_unsupported([message])
+                if reason is not None:
+                    raise CannotStart(f"offset {offset}: {reason}")
                 self._kraft_versions.add(offset, level)
             case _:
                 pass

@@ -30,6 +30,7 @@ from kraft_wire.raft.effects import (
 )
 from kraft_wire.raft.events import SnapshotRejected, SnapshotVerified
 from kraft_wire.raft.following import FetchingSnapshot
+from kraft_wire.raft.history import why_unsupported
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import take_in, told
 from kraft_wire.raft.quorum import Quorum
@@ -192,7 +193,7 @@ def verified(quorum: Quorum, event: SnapshotVerified) -> None:
     if not awaited.is_complete:
         return
     state.following.snapshot = None
-    reason = _why_impossible(quorum, event.snapshot_id)
+    reason = _why_impossible(quorum, event.snapshot_id) or why_unsupported(event.control_records)
     if reason is not None:
         quorum.emit(AbandonSnapshot(event.snapshot_id))
         quorum.emit(BadFetch(state.leader_id, quorum.log.end_offset, reason))

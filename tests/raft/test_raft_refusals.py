@@ -8,6 +8,7 @@ import pytest
 from core_quorum import CoreQuorum, QuorumNode
 from lone_node import CLUSTER_ID, LISTENER
 
+from kraft_wire.log.batch import CONTROL, encode_keyed_batch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
@@ -20,6 +21,7 @@ from kraft_wire.protocol.messages.fetch_response import (
 )
 from kraft_wire.protocol.messages.fetch_response import SnapshotId as SnapshotIdOnWire
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import ResponseReceived, RpcRequest, SnapshotVerified
 from kraft_wire.raft.following import FetchingSnapshot
@@ -90,6 +92,21 @@ class FalseLeader:
 @pytest.fixture
 def leader() -> FalseLeader:
     return FalseLeader()
+
+
+# Records.
+
+
+@pytest.mark.parametrize("key", [b"\0\0\0\7", b"\0", b"\0\0\0\5"], ids=["type", "key", "value"])
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_control_record_behind_the_leaders_that_says_nothing_known(
+    leader: FalseLeader, key: bytes, batches: int
+) -> None:
+    records = [(b"\0\0\0\2", LeaderChangeMessage().encode(0)), (key, b"")]
+    data = encode_keyed_batch(leader.end_offset, leader.epoch, 0, records[: 3 - batches], attributes=CONTROL)
+    if batches == 2:
+        data += encode_keyed_batch(leader.end_offset + 1, leader.epoch, 0, records[1:], attributes=CONTROL)
+    leader.is_refused(leader.answers(records=data), "control record")
 
 
 # Snapshots.

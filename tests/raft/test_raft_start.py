@@ -248,7 +248,7 @@ def test_kraft_version_1_without_voters_in_the_log() -> None:
 
 def test_a_kraft_version_of_the_future() -> None:
     durable = DurableState(control_records=[(3, KRaftVersionRecord(kraft_version=2))])
-    with pytest.raises(CannotStart, match=r"kraft\.version 2 at offset 3"):
+    with pytest.raises(CannotStart, match=r"offset 3: kraft\.version 2"):
         LoneNode(durable=durable)
 
 
