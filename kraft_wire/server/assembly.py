@@ -46,6 +46,7 @@ def open_store(config: ServerConfig) -> Store:
         node_id=config.node_id,
         log_dirs=[Path(directory) for directory in config.log_dirs],
         static_voter_ids=[voter.id for voter in config.voters],
+        bootstrap_server_count=len(set(config.quorum.bootstrap_servers)),
         config=LogConfig(
             segment_bytes=config.metadata_log.segment_bytes,
             segment_ms=config.metadata_log.metadata_log_segment_ms,

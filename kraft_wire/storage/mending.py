@@ -35,7 +35,7 @@ def mend(metadata_dir: Path) -> Recovery:
     with ExitStack() as stack:
         folder = open_folder(metadata_dir, node_id=properties.node_id)
         stack.callback(folder.close)
-        mending = _Mending(folder, DEFAULT_LOG_CONFIG, ())
+        mending = _Mending(folder, DEFAULT_LOG_CONFIG)
         stack.callback(mending.close)
         mending.run()
         return mending.recovery

@@ -51,7 +51,13 @@ class Recovery(msgspec.Struct):
 class Opening:
     """The steps of ``Store.open``, and what they share."""
 
-    def __init__(self, folder: Folder, config: LogConfig, static_voter_ids: Collection[int]) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        config: LogConfig,
+        static_voter_ids: Collection[int] = (),
+        bootstrap_server_count: int = 0,
+    ) -> None:
         self.folder = folder
         self.path = folder.partition_path
         self.recovery = Recovery(made_anew=folder.mended)
@@ -65,6 +71,7 @@ class Opening:
         self.usable = [snapshot_id for snapshot_id in self.snapshots.ids if snapshot_id not in self.bad]
         self._config = config
         self._static_voter_ids = set(static_voter_ids)
+        self._bootstrap_server_count = bootstrap_server_count
 
     def find_corrupt_snapshots(self) -> dict[SnapshotId, CorruptSnapshot]:
         """Those that cannot be read, the latest first."""
@@ -122,10 +129,18 @@ class Opening:
         """Whether nobody is known who has what this node may have lost."""
         voters = self.last_voters(in_log)
         ids = self._static_voter_ids if voters is None else {voter.voter_id for voter in voters.voters}
-        if voters is None and not ids and self.election is not None:
-            # They may be in nothing but the snapshot that is damaged. Whoever is alone follows nobody.
-            ids = {self.election.leader_id, self.election.voted_id} - {NOBODY}
+        if voters is None and not ids:
+            # They may be in nothing but the snapshot that is damaged.
+            return not (self._followed_another() or self._bootstrap_server_count > 1)
         return ids <= {self.folder.properties.node_id}
+
+    def _followed_another(self) -> bool:
+        if self.election is None:
+            return False
+        return not {self.election.leader_id, self.election.voted_id} <= {
+            NOBODY,
+            self.folder.properties.node_id,
+        }
 
     def last_voters(self, in_log: VotersRecord | None) -> VotersRecord | None:
         """The log's, else those of the newest good snapshot."""

@@ -51,6 +51,7 @@ class Store:
         log_dirs: Sequence[Path] = (),
         config: LogConfig = DEFAULT_LOG_CONFIG,
         static_voter_ids: Collection[int] = (),
+        bootstrap_server_count: int = 0,
     ) -> Store:
         """Lock and check the node's folders, recover the log, choose the snapshot to start from.
 
@@ -60,8 +61,9 @@ class Store:
         read is set aside by any node; ``no_vote_up_to_epoch`` says what it must not do then.
 
         Whether there are peers is in the last VotersRecord, else in ``static_voter_ids``, those of
-        controller.quorum.voters, else in quorum-state, by a leader or a vote. A node that finds none of them
-        may be alone.
+        controller.quorum.voters, else in quorum-state, by a leader or a vote. More than one server in
+        controller.quorum.bootstrap.servers says so as well, where nothing names the voters. A node that finds
+        none of that may be alone.
 
         Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile, DiskFailed, OSError; and, for a node that
         may be alone, CorruptLog, CorruptSnapshot, MissingRecords, without having changed records.
@@ -69,7 +71,7 @@ class Store:
         with ExitStack() as stack:
             folder = open_folder(metadata_dir, node_id=node_id, cluster_id=cluster_id, log_dirs=log_dirs)
             stack.callback(folder.close)
-            opening = Opening(folder, config, static_voter_ids)
+            opening = Opening(folder, config, static_voter_ids, bootstrap_server_count)
             stack.callback(opening.close)
             opening.run()
             opening.settle_losses()

@@ -180,9 +180,8 @@ def leads_in(path: Path, leader_id: int, voted_id: int = -1) -> None:
     (partition(path) / "quorum-state").write_text(quorum_state_text(election, 1))
 
 
-@pytest.mark.parametrize(("leader_id", "voted_id"), [(2, -1), (-1, 3), (2, 2)])
-def test_whoever_follows_another_is_not_alone(path: Path, leader_id: int, voted_id: int) -> None:
-    """Its voters are in the only snapshot, and the log begins behind them."""
+def damage_what_names_the_voters(path: Path) -> None:
+    """They are in the only snapshot, and the log begins behind them."""
     store = open_store(path)
     store.log.delete_before(30)
     store.close()
@@ -194,8 +193,21 @@ def test_whoever_follows_another_is_not_alone(path: Path, leader_id: int, voted_
     leads_in(path, NODE_ID, NODE_ID)
     with pytest.raises(CorruptSnapshot):
         open_store(path, ())
+
+
+@pytest.mark.parametrize(("leader_id", "voted_id"), [(2, -1), (-1, 3), (2, 2)])
+def test_whoever_follows_another_is_not_alone(path: Path, leader_id: int, voted_id: int) -> None:
+    damage_what_names_the_voters(path)
     leads_in(path, leader_id, voted_id)
     store = open_store(path, ())
+    assert (store.log.end_offset, store.lost_below_offset) == (0, END)
+
+
+def test_whoever_led_and_knows_where_others_are_is_not_alone(path: Path) -> None:
+    damage_what_names_the_voters(path)
+    with pytest.raises(CorruptSnapshot):
+        Store.open(path, node_id=NODE_ID, bootstrap_server_count=1)
+    store = Store.open(path, node_id=NODE_ID, bootstrap_server_count=3)
     assert (store.log.end_offset, store.lost_below_offset) == (0, END)
 
 
