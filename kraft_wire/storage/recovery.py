@@ -5,6 +5,9 @@ A tail that a crash tore off is cut away: it was never flushed, so nobody was to
 Everything else that does not fit is corruption, and nothing is changed. It is a torn tail only if
 
 - it lies above the durable floor (what is known to have been flushed), and
+- it looks torn: the file ends within the batch, or a block of it was never written and reads as zeros. A
+  batch that is all there and has the wrong checksum may have been flushed and acknowledged, and rotted since:
+  after a power cut the floor may lag behind. And
 - no whole batch can be found in it or behind it; or those that can are in the same segment, and the bytes
   where it begins were never written. A file system writes the blocks of what isn't flushed in any order, and
   those that a power cut kept from the disk read as zeros. Rotten bits don't.
@@ -26,7 +29,7 @@ from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptLog, QuorumStateBehind
-from kraft_wire.storage.search import is_unwritten, last_voters, look_behind, plausible_batch
+from kraft_wire.storage.search import is_cut_off, is_unwritten, last_voters, look_behind, plausible_batch
 from kraft_wire.storage.segment import Segment
 
 
@@ -214,13 +217,16 @@ def judge(segments: Sequence[Segment], problem: CorruptBatch, offset: int, durab
     """Why what begins with ``problem`` in the first of ``segments`` is corruption; empty for a torn tail."""
     if offset < durable_floor:
         return f"{problem.reason}; the log was durable up to offset {durable_floor}"
+    has_hole = is_unwritten(segments[0], problem.position, offset)
     for segment in segments:
-        if segment is segments[0] and is_unwritten(segment, problem.position, offset):
+        if segment is segments[0] and has_hole:
             continue
         start = problem.position if segment is segments[0] else 0
         found = plausible_batch(segment, start, offset)
         if found is not None:
             return f"{problem.reason}; a whole batch is at byte {found} of {segment.path.name}"
+    if not has_hole and not is_cut_off(segments[0], problem.position, offset):
+        return f"{problem.reason}; no block of it is missing, so it wasn't torn"
     return ""
 
 

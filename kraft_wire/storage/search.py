@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, Batch, is_intact
+from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, MAGIC, Batch, is_intact
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -26,6 +26,8 @@ _BLOCK_SIZE_BYTES = 512
 _MAX_LENGTH = 16 * 1024 * 1024
 _WINDOW_SIZE_BYTES = 16 * 1024 * 1024
 _BASE_OFFSET = Struct(">q")
+_BEGINNING = Struct(">qi")
+_MAGIC_POSITION = 16
 _MAX_PLAUSIBLE_GAP = 2**31
 
 
@@ -73,6 +75,24 @@ def is_unwritten(segment: SegmentBytes, position: int, offset: int) -> bool:
         if block and not any(block):
             return True
     return False
+
+
+def is_cut_off(segment: SegmentBytes, position: int, offset: int) -> bool:
+    """Whether the file ends within the batch that should begin at ``position`` with ``offset``.
+
+    Not so where the header isn't such a batch's, nor where the batch is whole but for its length, which its
+    checksum doesn't cover: that is damage, whatever the length says.
+    """
+    rest = bytearray(read_at(segment.fd, position, _MAX_LENGTH))
+    if len(rest) < HEADER_SIZE_BYTES:
+        return True
+    base_offset, length, magic = *_BEGINNING.unpack_from(rest), rest[_MAGIC_POSITION]
+    if base_offset != offset or magic != MAGIC or not 0 < length < _MAX_LENGTH:
+        return False
+    if LENGTH_END + length <= len(rest):
+        return False
+    _BEGINNING.pack_into(rest, 0, base_offset, len(rest) - LENGTH_END)
+    return not is_intact(bytes(rest))
 
 
 def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) -> Behind:

@@ -128,6 +128,22 @@ def test_damage_anywhere_is_kept_aside_and_the_rest_starts(path: Path, where: in
     assert (again.lost_below_offset, again.log.end_offset) == (lost, error.offset)
 
 
+def test_an_acknowledged_batch_above_a_floor_that_lags_is_not_taken_for_torn(path: Path) -> None:
+    """The floor isn't flushed with the log: a power cut may bring an older one back."""
+    floor = partition(path) / "durable-floor"
+    older = floor.read_bytes()
+    store = open_store(path)
+    store.log.append([data_batch(END, EPOCH)])
+    store.log.flush()
+    store.close()
+    floor.write_bytes(older)
+    last = segments(path)[-1]
+    flip(last, last.stat().st_size - 3)
+    store = open_store(path)
+    assert store.recovery.torn_tail is None and store.recovery.corrupt_log is not None
+    assert store.log.end_offset == END < (store.lost_below_offset or 0)
+
+
 def test_the_damage_is_fetched_again_and_then_forgotten(path: Path) -> None:
     without_snapshots(path)
     flip(segments(path)[1], 30)
