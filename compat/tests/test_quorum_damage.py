@@ -49,7 +49,7 @@ def _topics(controller: Controller, tools: KafkaTools) -> set[str]:
 
 
 def _votes_for(quorum: ControllerQuorum, voter: Controller, candidate: Controller) -> bool:
-    """Whether a voter votes for a candidate whose log is longer and newer than any."""
+    """Whether a voter gives its vote to a candidate whose log is longer and newer than any."""
     asked = PartitionData(
         replica_id=candidate.node_id, replica_epoch=50, last_offset_epoch=49, last_offset=100_000
     )
@@ -75,13 +75,14 @@ def test_a_damaged_voter_elects_nobody_until_it_is_repaired_and_nothing_is_lost(
     damaged.running_process.wait_for_log("no vote and no candidacy until")
     behind.running_process.wait_for_log("role changed")
     assert not _votes_for(quorum, damaged, behind), "however much a candidate says that it has"
+    assert _votes_for(quorum, behind, damaged), "whoever lost nothing votes, asked the same"
     assert quorum.leader_among([damaged, behind]) is None, "one of the two lacks what was committed"
     election, *_ = (damaged.data_folder / QUORUM_STATE).read_text().splitlines()
     assert json.loads(election)["votedId"] == -1
 
     whole.start()
     assert quorum.leader() is whole
-    damaged.running_process.wait_for_log("the log holds again all that had been lost")
+    damaged.running_process.wait_for_log("the log holds again all that was committed")
     quorum.wait_until_equal()
     for controller in quorum.controllers.values():
         assert _topics(controller, tools) == TOPICS

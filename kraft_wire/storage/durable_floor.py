@@ -29,10 +29,13 @@ def floor_text(floor: Floor) -> str:
     return f"{numbers} {google_crc32c.value(numbers.encode()):08x}\n"
 
 
+_TEXT_SIZE = len(floor_text(Floor(0, 0)))
+
+
 def parse_floor(text: str) -> Floor | None:
     """None for anything but a whole line with the right checksum."""
     words = text.split()
-    if len(words) != 4 or not "".join(words[:3]).isdecimal() or not text.isascii():
+    if len(text) != _TEXT_SIZE or len(words) != 4 or not "".join(words[:3]).isdecimal() or not text.isascii():
         return None
     floor = Floor(int(words[0]), int(words[1]), int(words[2]))
     return floor if floor_text(floor) == text else None

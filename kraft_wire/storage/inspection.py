@@ -200,7 +200,7 @@ class _Inspector:
         text = path.read_bytes().decode("latin-1")
         floor = parse_floor(text)
         if floor is None and text:
-            raise CorruptFile(path, "its checksum is wrong")
+            raise CorruptFile(path, "it is damaged, or was written by an unreleased version")
         return {} if floor is None else {"offset": floor.offset, "quorum_epoch": floor.quorum_epoch}
 
     # The log.
@@ -226,8 +226,13 @@ class _Inspector:
         self._epochs(found)
         self.start_offset, self.end_offset = segments[0].base_offset, found.chain.next_offset
         has_note = (self.partition / NO_VOTE_UP_TO).exists()
-        if self.end_offset and not has_note and not (self.partition / QUORUM_STATE).exists():
-            self._add(self.partition / QUORUM_STATE, "missing", "and the log is not empty")
+        if not has_note and not (self.partition / QUORUM_STATE).exists():
+            floor = read_floor(self.partition)
+            if self.end_offset:
+                self._add(self.partition / QUORUM_STATE, "missing", "and the log is not empty")
+            elif floor is not None and floor.quorum_epoch:
+                problem = f"and there was one, of epoch {floor.quorum_epoch}"
+                self._add(self.partition / QUORUM_STATE, "missing", problem)
 
     def _find(self, path: Path, problem: str) -> None:
         """What was taken for whole is damaged."""

@@ -108,7 +108,9 @@ class MetadataLog:
         log = cls(folder, recovered.segments, recovered.epochs, disk, floor, config)
         log.torn_tail = recovered.torn_tail
         log.voters = recovered.voters
-        log.quorum_epoch = quorum_epoch or 0
+        # The floor's is the last trace of an epoch where quorum-state is missing and the log is empty.
+        known_epoch = 0 if floor.found is None else floor.found.quorum_epoch
+        log.quorum_epoch = known_epoch if quorum_epoch is None else quorum_epoch
         log.committed_offset = committed_end(known, log.end_offset)
         try:
             log._settle()

@@ -221,7 +221,7 @@ class Opening:
         assert self.log is not None, "it is open"
         corrupt = self.recovery.corrupt_quorum_state
         if corrupt is None:
-            self.recovery.election_state_missing = self.election is None and self.log.end_offset > 0
+            self.recovery.election_state_missing = self.election is None and self._had_election_state()
         if corrupt is not None or self.recovery.election_state_missing:
             known = (
                 self.log.epochs.latest_epoch or 0,
@@ -233,6 +233,12 @@ class Opening:
             self.recovery.quorum_state_set_aside = set_aside(self.path / QUORUM_STATE, self.folder.disk)
         if self.election is not None and self.election.leader_epoch > (self.no_vote_up_to.number or 0):
             self.no_vote_up_to.forget()
+
+    def _had_election_state(self) -> bool:
+        """Whether there are traces of one. A node may have voted before anything was in its log."""
+        assert self.log is not None, "it is open"
+        known_epoch = 0 if self.floor_found is None else self.floor_found.quorum_epoch
+        return self.log.end_offset > 0 or known_epoch > 0 or self.lost_below.number is not None
 
     def settle_snapshots(self) -> None:
         assert self.log is not None, "it is open"

@@ -327,6 +327,18 @@ def test_missing_files(ours: Path) -> None:
     ]
 
 
+def test_a_vote_that_is_gone_before_anything_was_in_the_log(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", NODE_ID)))
+    store = open_store(tmp_path)
+    store.write_election_state(ElectionState(-1, 7, voted_id=2), kraft_version=0)
+    store.close()
+    assert damaged(tmp_path) == []
+    (partition(tmp_path) / "quorum-state").unlink()
+    assert damaged(tmp_path) == ["quorum-state"]
+    open_store(tmp_path).close()
+    assert damaged(tmp_path) == [], "it is remembered elsewhere now"
+
+
 def test_a_log_without_the_snapshot_that_it_needs(ours: Path, capsys: Capture) -> None:
     segments(ours)[0].unlink()
     for file in partition(ours).glob("*.checkpoint"):

@@ -483,7 +483,8 @@ def test_starting_over_moves_the_floor(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "x", "00000000000000000008 0000000002 00000000\n", "\x00" * 40, "\xff"]
+    "damage",
+    ["", "x", "00000000000000000008 0000000002 00000000\n", "\x00" * 40, "\xff", "9" * 5000 + " 1 1 1"],
 )
 def test_a_floor_that_makes_no_sense_is_none(folder: Path, damage: str) -> None:
     (folder / DURABLE_FLOOR).write_text(damage, "latin-1")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from storage_samples import FIRST_SEGMENT, contents, data_batch, epoch_batches, flip, leader_change
+from storage_samples import FIRST_SEGMENT, contents, data_batch, epoch_batches, flip, leader_change, open_log
 
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
@@ -16,6 +16,7 @@ from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
+from kraft_wire.storage.durable_floor import read_floor
 from kraft_wire.storage.errors import CorruptFile, CorruptLog, CorruptSnapshot, DiskFailed, MissingRecords
 from kraft_wire.storage.log import LogConfig
 from kraft_wire.storage.remembered import (
@@ -516,6 +517,39 @@ def test_the_epoch_in_the_floor_counts_as_well(path: Path) -> None:
     store.close()
     (partition(path) / "quorum-state").unlink()
     assert open_store(path).no_vote_up_to_epoch == 900 + EPOCHS_WITHOUT_TRACE
+
+
+def test_a_vote_before_anything_was_in_the_log_leaves_its_epoch_in_the_floor(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text(meta_properties_text(MetaProperties("cluster", NODE_ID)))
+    store = open_store(tmp_path)
+    assert not store.recovery.election_state_missing
+    store.write_election_state(ElectionState(-1, 7, voted_id=2), kraft_version=0)
+    store.close()
+    (partition(tmp_path) / "quorum-state").unlink()
+    for _ in range(2):
+        store = open_store(tmp_path)
+        assert store.recovery.election_state_missing
+        assert store.no_vote_up_to_epoch == 7 + EPOCHS_WITHOUT_TRACE
+        store.close()
+
+
+def test_the_last_trace_of_an_epoch_is_not_overwritten_before_it_is_remembered(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.note_quorum_epoch(7)
+    log.close()
+    open_log(tmp_path, quorum_epoch=None).close()
+    found = read_floor(tmp_path)
+    assert found is not None and found.quorum_epoch == 7
+
+
+def test_damage_of_an_empty_log_without_quorum_state_and_floor_costs_the_vote_too(path: Path) -> None:
+    for name in ("quorum-state", "durable-floor"):
+        (partition(path) / name).unlink()
+    without_snapshots(path)
+    flip(segments(path)[0], 30)
+    store = open_store(path)
+    assert store.log.end_offset == 0 < (store.lost_below_offset or 0)
+    assert store.no_vote_up_to_epoch == EPOCHS_WITHOUT_TRACE
 
 
 @pytest.mark.parametrize("text", ["", "{", "\x00" * 80, '{"leaderId":1}'])
