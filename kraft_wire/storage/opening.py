@@ -131,8 +131,13 @@ class Opening:
         ids = self._static_voter_ids if voters is None else {voter.voter_id for voter in voters.voters}
         if voters is None and not ids:
             # They may be in nothing but the snapshot that is damaged.
-            return not (self._followed_another() or self._bootstrap_server_count > 1)
+            return not (self._followed_another() or self._was_in_a_quorum())
         return ids <= {self.folder.properties.node_id}
+
+    def _was_in_a_quorum(self) -> bool:
+        """What format left is not enough: whether anybody began with it, nobody knows."""
+        has_run = any(snapshot_id.end_offset for snapshot_id in self.snapshots.ids)
+        return has_run and self._bootstrap_server_count > 1
 
     def _followed_another(self) -> bool:
         if self.election is None:
