@@ -39,6 +39,23 @@ def committed_end(floor: Floor, log_end_offset: int) -> int:
     return min(floor.committed_offset, floor.offset, log_end_offset)
 
 
+def is_torn_tail(
+    offset: int, floor: int, *, has_hole: bool, is_cut_off: bool, whole_batch_behind: bool
+) -> bool:
+    """Whether a crash may have left what can't be read from ``offset`` on; everything else is damage.
+
+    Nothing below the floor is missing, and part of the batch that begins there never got to the disk: a block
+    of it, while others did, or its end. Whole batches may lie behind a hole in the same segment; nowhere else.
+    """
+    return offset >= floor and (has_hole or is_cut_off) and not whole_batch_behind
+
+
+def lost_below(floor: int, whole_end_offset: int) -> int:
+    """How much a log has to hold again from which damage is cut: what was durable, and what was there, which
+    ended at ``whole_end_offset`` at the most."""
+    return max(floor, whole_end_offset)
+
+
 def is_ahead(snapshot_id: SnapshotId, start_offset: int, end_offset: int, last_epoch: int) -> bool:
     """Whether a snapshot holds what a log doesn't, which ends with ``last_epoch``
     (Kafka's KafkaRaftLog.truncateToLatestSnapshot)."""

@@ -22,6 +22,7 @@ from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.majority import majority_of
+from kraft_wire.raft.roles import Role
 from kraft_wire.raft.voters import ReplicaKey, voters_of_record
 from kraft_wire.sim.disk import Disk
 from kraft_wire.sim.snapshot_file import SnapshotFile
@@ -103,16 +104,21 @@ class Checker:
 
 
 class SingleLeader(Checker):
-    """One leader an epoch (ElectionSafety)."""
+    """One leader an epoch (ElectionSafety); who is started again leads no epoch of its former life
+    (KAFKA-10527)."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
-        self._leaders: dict[int, int] = {}
+        self._leaders: dict[int, tuple[int, int]] = {}
 
     def led(self, node: Checked, epoch: int) -> None:
-        leader = self._leaders.setdefault(epoch, node.id)
-        if leader != node.id:
+        leader, life = self._leaders.setdefault(epoch, (node.id, node.life))
+        if (leader, life) != (node.id, node.life):
             self.fail(node, f"leads epoch {epoch}, and so does node {leader}")
+
+    def started(self, node: Checked) -> None:
+        if node.raft.role is Role.LEADER:
+            self.fail(node, f"is leader of epoch {node.raft.epoch} before its first step")
 
 
 class OneVote(Checker):

@@ -15,8 +15,10 @@ from bisect import bisect_left, bisect_right
 import msgspec
 
 from kraft_wire.log.batch import is_intact, split_batches
+from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
+from kraft_wire.log.errors import LogError
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.recovery import (
     EPOCHS_WITHOUT_TRACE,
@@ -25,6 +27,8 @@ from kraft_wire.log.recovery import (
     believed,
     committed_end,
     is_ahead,
+    is_torn_tail,
+    lost_below,
     no_vote_up_to,
 )
 from kraft_wire.log.snapshot import SnapshotId
@@ -56,9 +60,8 @@ class FlushMark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Disk:
-    """One node's files. ``floor`` is how much of the log was ever flushed and not truncated since.
-    ``lost_below`` is set while damage has taken some of that. ``committed_offset`` is written down with the
-    floor. ``former`` is the disk that this one replaces."""
+    """One node's files. ``lost_below`` is set while damage has taken some of what was durable.
+    ``committed_offset`` is written down with the floor. ``former`` is the disk that this one replaces."""
 
     def __init__(self, formatted: SnapshotFile | None, former: Disk | None = None) -> None:
         self._formatted = formatted
@@ -70,7 +73,6 @@ class Disk:
         self.start_offset = 0
         self.end_offset = 0
         self.flushed_offset = 0
-        self.floor = 0
         self.lost_below: int | None = None
         self.committed_offset = 0
         self.size_bytes = 0
@@ -131,7 +133,6 @@ class Disk:
         self.flushed_offset = offset
         if self.lost_below is not None and offset >= self.lost_below:
             self.lost_below = None
-        self.floor = offset if self.lost_below is None else self.lost_below
 
     def note_committed(self, offset: int) -> None:
         """What is below is committed; written down with the next flush."""
@@ -327,7 +328,7 @@ class Disk:
         self.parts.clear()
         floor = believed(self._floors[-1], None if self.election is None else self.election.leader_epoch)
         if self.is_suspect:
-            self._verify()
+            self._verify(floor)
             self.is_suspect = False
         self.committed_offset = committed_end(floor, self.end_offset)
         self._follow_snapshot()
@@ -346,10 +347,10 @@ class Disk:
             no_vote_up_to_epoch=self.no_vote_up_to_epoch,
         )
 
-    def _verify(self) -> None:
+    def _verify(self, floor: Floor) -> None:
         for snapshot_id in [id for id, snapshot in self.snapshots.items() if not snapshot.is_whole]:
             del self.snapshots[snapshot_id]
-        self._verify_log()
+        self._verify_log(floor)
         if self.start_offset > self._covered:
             self._format_anew()
 
@@ -365,23 +366,43 @@ class Disk:
         latest = self.latest_snapshot
         return 0 if latest is None else latest.id.end_offset
 
-    def _verify_log(self) -> None:
+    def _verify_log(self, floor: Floor) -> None:
         """Cut the log at its first bad batch: a torn tail, or damage."""
-        bad = next((i for i, batch in enumerate(self.batches) if not _is_good(batch)), None)
+        bad = self._first_bad()
         if bad is None:
             return
-        cut_offset = self.bases[bad]
-        plausible_end = max((b.last_offset + 1 for b in self.batches[bad:] if _is_good(b)), default=0)
-        if cut_offset >= self.floor and not any(self.batches[bad].data):
-            plausible_end = 0  # never written: what follows hadn't been flushed either
-        if cut_offset < self.floor or plausible_end > cut_offset:
-            self.lost_below = max(self.floor, plausible_end)
-        while self.end_offset > cut_offset:
+        offset, rest = self.bases[bad], self.batches[bad:]
+        has_hole = not any(rest[0].data)
+        if not is_torn_tail(
+            offset,
+            floor.offset,
+            has_hole=has_hole,
+            is_cut_off=len(rest[0].data) < _size_bytes(rest[0].data),
+            whole_batch_behind=not has_hole and any(is_intact(batch.data) for batch in rest),
+        ):
+            self._lost(self.end_offset)
+        while self.end_offset > offset:
             self._drop_last()
 
+    def _first_bad(self) -> int | None:
+        max_epoch = None if self.election is None else self.election.leader_epoch
+        chain = BatchChain(self.bases[0] if self.bases else 0, max_epoch)
+        for index, batch in enumerate(self.batches):
+            try:
+                whole, size_bytes = split_batches(batch.data)
+                if size_bytes < len(batch.data):
+                    return index
+                chain.take(0, whole[0])
+            except LogError:
+                return index
+        return None
+
+    def _lost(self, end_offset: int) -> None:
+        self.lost_below = max(self.lost_below or 0, lost_below(self._floors[-1].offset, end_offset))
+
     def _format_anew(self) -> None:
-        """Nothing covers the log's start: the operator formats the folder, whose floor isn't forgotten."""
-        self.lost_below = max(self.floor, self.end_offset)
+        """Nothing covers the log's start: it begins anew, and what it had isn't forgotten."""
+        self._lost(max(self.end_offset, *(snapshot_id.end_offset for snapshot_id in self.snapshots), 0))
         self.snapshots = {} if self._formatted is None else {self._formatted.id: self._formatted}
         self._begin_at(0)
 
@@ -413,14 +434,14 @@ class Disk:
         return [latest[kind] for kind in (KRaftVersionRecord, VotersRecord) if kind in latest]
 
 
-def _is_good(batch: AppendBatch) -> bool:
-    """Whether the bytes are those of a batch, and of the one that belongs here."""
-    return is_intact(batch.data) and int.from_bytes(batch.data[:8], "big") == batch.base_offset
+def _size_bytes(data: bytes) -> int:
+    """The size of the batch whose beginning that is, by its length; of less than that the least."""
+    return _LENGTH_END + int.from_bytes(data[_LENGTH], "big")
 
 
 def flipped(data: bytes, chance: random.Random) -> bytes:
     """The bytes with a bit flipped in their first batch, where its checksum can tell."""
-    size_bytes = _LENGTH_END + int.from_bytes(data[_LENGTH], "big")
+    size_bytes = _size_bytes(data)
     rotten = bytearray(data)
     rotten[chance.randrange(_FIRST_CHECKED_BYTE, min(size_bytes, len(data)))] ^= 1 << chance.randrange(8)
     return bytes(rotten)

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import LogError, MalformedFile
@@ -50,7 +51,7 @@ from kraft_wire.storage.folder import (
 )
 from kraft_wire.storage.index_check import offset_index_problem, time_index_problem
 from kraft_wire.storage.quorum_state import read_election_state
-from kraft_wire.storage.recovery import BatchChain, Diagnosis, diagnose, scan
+from kraft_wire.storage.recovery import Diagnosis, diagnose, scan
 from kraft_wire.storage.remembered import (
     LOST_BELOW,
     LOST_BELOW_UNLESS_ALONE,

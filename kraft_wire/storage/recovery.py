@@ -21,15 +21,16 @@ from pathlib import Path
 import msgspec
 
 from kraft_wire.log.batch import Batch
-from kraft_wire.log.control import starts_epoch
+from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import QUORUM_STATE
+from kraft_wire.log.recovery import is_torn_tail, lost_below
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptLog, QuorumStateBehind
-from kraft_wire.storage.search import is_cut_off, is_unwritten, last_voters, look_behind, plausible_batch
+from kraft_wire.storage.search import is_cut_off, is_unwritten, look_behind, plausible_batch
 from kraft_wire.storage.segment import Segment
 
 
@@ -51,67 +52,6 @@ class Recovered(msgspec.Struct):
     epochs: EpochCache
     voters: VotersRecord | None
     torn_tail: TornTail | None = None
-
-
-class BatchChain:
-    """Checks that batches follow each other as those of one metadata log do.
-
-    A checksum covers neither base offset nor leader epoch; these are held against the batches around:
-    offsets are contiguous, epochs don't go back, and an epoch begins with its leader's LeaderChange and
-    nowhere else.
-    """
-
-    def __init__(self, next_offset: int, max_epoch: int | None) -> None:
-        self.next_offset = next_offset
-        self.epochs = EpochCache()
-        self.voters: VotersRecord | None = None
-        self.batch_count = 0
-        self._max_epoch = max_epoch
-        self._latest_epoch: int | None = None
-
-    def take(self, position: int, batch: Batch) -> None:
-        """Raises CorruptBatch where the batch cannot come next."""
-        header = batch.header
-        is_usual = header.base_offset == self.next_offset and header.leader_epoch == self._latest_epoch
-        if header.is_control or not is_usual:
-            problem = self._problem(batch)
-            if problem:
-                raise CorruptBatch(position, self.next_offset, problem)
-            self.epochs.assign(header.leader_epoch, header.base_offset)
-            self.voters = last_voters(batch) or self.voters
-            self._latest_epoch = header.leader_epoch
-        self.next_offset = header.next_offset
-        self.batch_count += 1
-
-    def is_only_ahead_of_quorum_state(self, batch: Batch) -> bool:
-        """Whether all that is wrong with the batch is that quorum-state doesn't know its epoch."""
-        is_ahead = self._max_epoch is not None and batch.header.leader_epoch > self._max_epoch
-        return is_ahead and not self._problem_in_log(batch)
-
-    def _problem(self, batch: Batch) -> str:
-        epoch = batch.header.leader_epoch
-        if self._max_epoch is not None and epoch > self._max_epoch:
-            problem = f"its epoch {epoch} is above {self._max_epoch}, the last one in quorum-state"
-        else:
-            problem = ""
-        return self._problem_in_log(batch) or problem
-
-    def _problem_in_log(self, batch: Batch) -> str:
-        header = batch.header
-        latest = self._latest_epoch
-        if header.base_offset != self.next_offset:
-            return f"it says offset {header.base_offset}"
-        if latest is not None and header.leader_epoch < latest:
-            return f"its epoch {header.leader_epoch} comes after epoch {latest}"
-        try:
-            is_first = starts_epoch(batch)
-        except CorruptBatch as error:
-            return error.reason
-        if latest is not None and is_first != (header.leader_epoch > latest):
-            return (
-                f"epoch {header.leader_epoch} does not begin with its leader's record, after epoch {latest}"
-            )
-        return ""
 
 
 class Diagnosis(msgspec.Struct):
@@ -215,26 +155,40 @@ def scan(segment: Segment, chain: BatchChain) -> CorruptBatch | None:
 
 def judge(segments: Sequence[Segment], problem: CorruptBatch, offset: int, durable_floor: int) -> str:
     """Why what begins with ``problem`` in the first of ``segments`` is corruption; empty for a torn tail."""
+    here, later = segments[0], segments[1:]
+    has_hole = is_unwritten(here, problem.position, offset)
+    found = _whole_batch([] if has_hole else [here], problem.position, offset) or _whole_batch(
+        later, 0, offset
+    )
+    if is_torn_tail(
+        offset,
+        durable_floor,
+        has_hole=has_hole,
+        is_cut_off=is_cut_off(here, problem.position, offset),
+        whole_batch_behind=found is not None,
+    ):
+        return ""
     if offset < durable_floor:
         return f"{problem.reason}; the log was durable up to offset {durable_floor}"
-    has_hole = is_unwritten(segments[0], problem.position, offset)
+    if found is not None:
+        return f"{problem.reason}; a whole batch is at {found}"
+    return f"{problem.reason}; no block of it is missing, so it wasn't torn"
+
+
+def _whole_batch(segments: Sequence[Segment], start: int, offset: int) -> str | None:
+    """Where the first is that may belong behind ``offset``."""
     for segment in segments:
-        if segment is segments[0] and has_hole:
-            continue
-        start = problem.position if segment is segments[0] else 0
         found = plausible_batch(segment, start, offset)
         if found is not None:
-            return f"{problem.reason}; a whole batch is at byte {found} of {segment.path.name}"
-    if not has_hole and not is_cut_off(segments[0], problem.position, offset):
-        return f"{problem.reason}; no block of it is missing, so it wasn't torn"
-    return ""
+            return f"byte {found} of {segment.path.name}"
+    return None
 
 
 def _corrupt(
     segments: Sequence[Segment], problem: CorruptBatch, chain: BatchChain, reason: str, durable_floor: int
 ) -> CorruptLog:
     behind = look_behind(segments, problem.position, chain.next_offset)
-    lost_below_offset = max(behind.end_offset, durable_floor)
+    lost_below_offset = lost_below(durable_floor, behind.end_offset)
     voters = behind.voters or chain.voters
     path = segments[0].path
     return CorruptLog(path, problem.position, chain.next_offset, reason, lost_below_offset, voters)

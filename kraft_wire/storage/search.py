@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, MAGIC, Batch, is_intact
-from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.chain import last_voters
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
@@ -114,17 +114,6 @@ def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) ->
         if segment is segments[-1]:
             behind.end_offset += (segment.file_size_bytes() - seen) // MIN_RECORD_SIZE_BYTES
     return behind
-
-
-def last_voters(batch: Batch) -> VotersRecord | None:
-    """The batch's last VotersRecord. Whoever can't read the batch finds none in it."""
-    if not batch.header.is_control:
-        return None
-    try:
-        messages = decode_control_batch(batch)
-    except CorruptBatch:
-        return None
-    return next((message for message in reversed(messages) if isinstance(message, VotersRecord)), None)
 
 
 def _islands(segment: SegmentBytes, position: int) -> Iterator[tuple[int, Batch]]:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.log.recovery import NOTHING_KNOWN, Floor, believed, committed_end, is_ahead, no_vote_up_to
+from kraft_wire.log.recovery import (
+    NOTHING_KNOWN,
+    Floor,
+    believed,
+    committed_end,
+    is_ahead,
+    is_torn_tail,
+    lost_below,
+    no_vote_up_to,
+)
 from kraft_wire.log.snapshot import SnapshotId
 
 
@@ -36,3 +45,19 @@ def test_a_snapshot_is_ahead_by_its_epoch_first() -> None:
 
 def test_votes_may_have_gone_to_epochs_that_nobody_knows_of() -> None:
     assert no_vote_up_to([3, 7]) > 7
+
+
+def test_a_tail_is_torn_where_part_of_it_is_missing_and_nothing_durable() -> None:
+    def judge(offset: int, **found: bool) -> bool:
+        nothing = {"has_hole": False, "is_cut_off": False, "whole_batch_behind": False}
+        return is_torn_tail(offset, 10, **{**nothing, **found})
+
+    assert judge(10, is_cut_off=True)
+    assert judge(10, has_hole=True)
+    assert not judge(10)
+    assert not judge(9, is_cut_off=True)
+    assert not judge(10, is_cut_off=True, whole_batch_behind=True)
+
+
+def test_what_was_there_is_lost() -> None:
+    assert (lost_below(10, 12), lost_below(12, 10)) == (12, 12)

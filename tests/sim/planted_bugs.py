@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import EpochEnd
 from kraft_wire.log.recovery import Floor
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
@@ -496,18 +497,21 @@ def what_was_committed_counts_beyond_what_was_flushed(patch: Patch) -> None:
 
 
 @bug
+def batches_that_do_not_follow_are_believed(patch: Patch) -> None:
+    patch.attribute(BatchChain, "_problem", lambda self, batch: "")
+
+
+@bug
 def a_torn_tail_is_kept(patch: Patch) -> None:
-    patch.attribute(Disk, "_verify_log", lambda self: None)
+    patch.attribute(Disk, "_first_bad", lambda self: None)
 
 
 @bug
 def damage_is_taken_for_a_torn_tail(patch: Patch) -> None:
     """As Java does."""
-    real = Disk._verify_log
+    patch.attribute(disk, "is_torn_tail", lambda offset, floor, **found: True)
 
-    def _verify_log(self: Disk) -> None:
-        known = self.lost_below
-        real(self)
-        self.lost_below = known
 
-    patch.attribute(Disk, "_verify_log", _verify_log)
+@bug
+def what_was_lost_is_not_remembered(patch: Patch) -> None:
+    patch.attribute(disk, "lost_below", lambda floor, whole_end_offset: 0)
