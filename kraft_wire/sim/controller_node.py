@@ -67,6 +67,7 @@ class ControllerNode(SimNode):
     on_answer: Callable[[Any, Message], None] | None = None
     _node: Node
     _since_look: int = 0
+    _foreseen: Sequence[fx.HighWatermarkAdvanced] = ()
 
     def _build(self, durable: DurableState, chance: random.Random) -> Machine:
         entropy = Entropy(chance)
@@ -139,13 +140,18 @@ class ControllerNode(SimNode):
 
     def _foresee(self, effects: Sequence[Any]) -> None:
         """A leader tells of a higher high watermark after the answers that show it already."""
+        self._foreseen = ()
         if self.leading is None:
             return
-        for effect in effects:
-            if type(effect) is fx.HighWatermarkAdvanced:
-                for check in self._world.checkers.advanced:
-                    check(self, effect.offset)
-                self._apply(effect.offset)
+        advances = [effect for effect in effects if type(effect) is fx.HighWatermarkAdvanced]
+        for effect in advances:
+            self._check_advance(effect)
+            self._apply(effect.offset)
+        self._foreseen = advances
+
+    def _check_advance(self, effect: fx.HighWatermarkAdvanced) -> None:
+        if not any(effect is foreseen for foreseen in self._foreseen):
+            super()._check_advance(effect)
 
     def _look_at_state(self) -> None:
         """Where nothing is speculative, the state is what the log below the high watermark says."""

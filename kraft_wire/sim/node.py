@@ -463,8 +463,7 @@ class SimNode:
 
     def _advance(self, effect: fx.HighWatermarkAdvanced) -> None:
         checkers = self._world.checkers
-        for check in checkers.advanced:
-            check(self, effect.offset)
+        self._check_advance(effect)
         self.high_watermark = effect.offset
         self.disk.note_committed(effect.offset)
         self._apply(effect.offset)
@@ -474,6 +473,10 @@ class SimNode:
             if self.leading is not None and epoch == self.leading[0]:
                 for check in checkers.acknowledged:
                     check(self, batch)
+
+    def _check_advance(self, effect: fx.HighWatermarkAdvanced) -> None:
+        for check in self._world.checkers.advanced:
+            check(self, effect.offset)
 
     def _lead(self, effect: fx.BecameLeader) -> None:
         self.leading = effect.epoch, effect.epoch_start_offset
