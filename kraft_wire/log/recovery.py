@@ -44,8 +44,9 @@ def is_torn_tail(
 ) -> bool:
     """Whether a crash may have left what can't be read from ``offset`` on; everything else is damage.
 
-    Nothing below the floor is missing, and part of the batch that begins there never got to the disk: a block
-    of it, while others did, or its end. Whole batches may lie behind a hole in the same segment; nowhere else.
+    Nothing below the floor is missing, and part of the batch that begins there never got to the disk: a
+    block of it, while others did, or its end. Whole batches may lie behind a hole in the same segment, and
+    nowhere else.
     """
     return offset >= floor and (has_hole or is_cut_off) and not whole_batch_behind
 
