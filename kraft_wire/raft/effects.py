@@ -148,6 +148,16 @@ class BadFetch(msgspec.Struct, frozen=True):
     reason: str
 
 
+class LeaderLacksCommitted(msgspec.Struct, frozen=True, gc=False):
+    """The leader of ``epoch`` has our log end at ``end_offset``, and all below ``committed_offset`` is
+    committed. The log was kept, and that leader isn't followed. An operator has to see to it."""
+
+    leader_id: int
+    epoch: int
+    end_offset: int
+    committed_offset: int
+
+
 class EpochsUsedUp(msgspec.Struct, frozen=True, gc=False):
     """No epoch is left in which this node could stand. It still follows and votes."""
 
@@ -204,6 +214,7 @@ Effect = (
     | BecameLeader
     | LostLeadership
     | BadFetch
+    | LeaderLacksCommitted
     | EpochsUsedUp
     | AppendSnapshotBytes
     | VerifySnapshot

@@ -20,13 +20,13 @@ from kraft_wire.protocol.messages.fetch_request import (
 from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
 from kraft_wire.raft import elections, install
 from kraft_wire.raft.checks import METADATA_PARTITION
-from kraft_wire.raft.effects import AppendBatch, BadFetch, TruncateLog
-from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.effects import AppendBatch, TruncateLog
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.fetched import fetched_batches
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import discovery_peers, peer_at, take_in, told
 from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.refusals import keep_committed, refuse
 from kraft_wire.raft.roles import Follower
 from kraft_wire.raft.voters import Peer
 
@@ -151,7 +151,8 @@ def _take_contents(quorum: Quorum, call: Call, answer: PartitionData) -> None:
         quorum.leave_alone(call)
         return
     if answer.diverging_epoch.epoch >= 0:
-        _truncate(quorum, answer.diverging_epoch)
+        if not _go_back(quorum, call, answer.diverging_epoch):
+            return
     elif answer.snapshot_id.epoch >= 0 and answer.snapshot_id.end_offset >= 0:
         wanted = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch)
         if not install.begin(quorum, call, state, wanted):
@@ -169,8 +170,7 @@ def _append(quorum: Quorum, call: Call, answer: PartitionData) -> bool:
     try:
         batches = fetched_batches(data, log.end_offset, log.last_epoch, quorum.epoch)
     except LogError as error:
-        quorum.emit(BadFetch(call.peer.id, log.end_offset, str(error)))
-        quorum.leave_alone(call)
+        refuse(quorum, call, str(error))
         return False
     for batch, control in batches:
         header = batch.header
@@ -182,19 +182,40 @@ def _append(quorum: Quorum, call: Call, answer: PartitionData) -> bool:
     return True
 
 
-def _truncate(quorum: Quorum, leaders: EpochEndOffset) -> None:
-    """Our log parts from the leader's: cut it where both end the epoch that they can have in common. Raises
-    InvariantViolated when something committed would go."""
-    log = quorum.log
-    own = log.end_for_epoch(leaders.epoch)
-    end_offset = min(own.end_offset, leaders.end_offset) if own.epoch == leaders.epoch else own.end_offset
+def _go_back(quorum: Quorum, call: Call, leaders: EpochEndOffset) -> bool:
+    """Our log parts from the leader's: cut it. False where that can't be, or something committed would go."""
+    reason = _why_no_cut(quorum, leaders)
+    if reason is not None:
+        refuse(quorum, call, reason)
+        return False
+    end_offset = _cut_offset(quorum, leaders)
     if end_offset < quorum.committed_offset:
-        raise InvariantViolated(
-            f"leader {quorum.leader_id} of epoch {quorum.epoch} ends epoch {leaders.epoch} at offset"
-            f" {leaders.end_offset}; our log would be cut at {end_offset}, below what is committed,"
-            f" {quorum.committed_offset}"
-        )
-    if end_offset < log.end_offset:
-        log.truncate_to(end_offset)
-        quorum.history.truncate_from_end(end_offset)
-        quorum.emit(TruncateLog(end_offset))
+        keep_committed(quorum, call, end_offset)
+        return False
+    _truncate(quorum, leaders)
+    return True
+
+
+def _cut_offset(quorum: Quorum, leaders: EpochEndOffset) -> int:
+    """Where our log has to end: where both end the epoch that they can have in common."""
+    own = quorum.log.end_for_epoch(leaders.epoch)
+    return min(own.end_offset, leaders.end_offset) if own.epoch == leaders.epoch else own.end_offset
+
+
+def _why_no_cut(quorum: Quorum, leaders: EpochEndOffset) -> str | None:
+    """Why a leader of our epoch can't say this of its log and ours; None if it can."""
+    said = f"it ends epoch {leaders.epoch} at offset {leaders.end_offset}"
+    if leaders.end_offset < 0:
+        return f"{said}, which is none"
+    if leaders.epoch > quorum.epoch:
+        return f"{said}, and has none of epoch {leaders.epoch}: it leads {quorum.epoch}"
+    if _cut_offset(quorum, leaders) >= quorum.log.end_offset:
+        return f"{said}, which leaves nothing to cut of our log"
+    return None
+
+
+def _truncate(quorum: Quorum, leaders: EpochEndOffset) -> None:
+    end_offset = _cut_offset(quorum, leaders)
+    quorum.log.truncate_to(end_offset)
+    quorum.history.truncate_from_end(end_offset)
+    quorum.emit(TruncateLog(end_offset))

@@ -34,6 +34,7 @@ from kraft_wire.raft.history import why_unsupported
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import take_in, told
 from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.refusals import keep_committed, refuse
 from kraft_wire.raft.roles import Follower
 
 SIGNS_A_FETCH_TIMEOUT: Final = 4
@@ -41,10 +42,12 @@ SIGNS_A_FETCH_TIMEOUT: Final = 4
 
 def begin(quorum: Quorum, call: Call, state: Follower, wanted: SnapshotId) -> bool:
     """The leader no longer has what we ask for: begin with its snapshot. False for one that can't be."""
+    if wanted.end_offset < quorum.committed_offset:
+        keep_committed(quorum, call, wanted.end_offset)
+        return False
     reason = _why_impossible(quorum, wanted)
     if reason is not None:
-        quorum.emit(BadFetch(call.peer.id, quorum.log.end_offset, reason))
-        quorum.leave_alone(call)
+        refuse(quorum, call, reason)
         return False
     under_way = state.following.snapshot
     if under_way is None or under_way.id != wanted:
@@ -157,8 +160,7 @@ def _take_piece(quorum: Quorum, call: Call, snapshot: FetchingSnapshot, answer: 
             f"asked for snapshot {snapshot.id} from byte {snapshot.position} on, got {len(data)} bytes of"
             f" {sent} from {answer.position} on, of {answer.size}"
         )
-        quorum.emit(BadFetch(call.peer.id, quorum.log.end_offset, reason))
-        quorum.leave_alone(call)
+        refuse(quorum, call, reason)
         return
     quorum.emit(AppendSnapshotBytes(snapshot.id, snapshot.position, data))
     snapshot.position = end

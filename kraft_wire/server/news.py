@@ -62,6 +62,15 @@ def tell_trouble(effect: NodeEffect) -> None:
             log.error(
                 "the leader sent what cannot be its log", leader_id=leader_id, offset=offset, reason=reason
             )
+        case raft_effects.LeaderLacksCommitted(leader_id, epoch, end_offset, committed_offset):
+            log.error(
+                "the leader lacks what is committed, and is not followed: stop it, so that a controller leads"
+                " that has it; to give it up instead, format this node anew",
+                leader_id=leader_id,
+                epoch=epoch,
+                its_end_offset=end_offset,
+                committed_offset=committed_offset,
+            )
         case raft_effects.EpochsUsedUp(epoch):
             log.error(
                 "no epoch is left to stand for election in: only other controllers can lead, if any",

@@ -541,6 +541,13 @@ class SimNode:
         if life == self.life:
             self.kill()
 
+    def _keep_committed(self, effect: fx.LeaderLacksCommitted) -> None:
+        raise Violation(
+            "LeaderCompleteness",
+            f"node {self.id} keeps its log, of which all below offset {effect.committed_offset} is committed:"
+            f" node {effect.leader_id}, which leads epoch {effect.epoch}, has it end at {effect.end_offset}",
+        )
+
     def _nothing(self, effect: object) -> None:
         """For operators to read."""
 
@@ -591,5 +598,6 @@ _EXECUTE: Final[dict[type[Any], Callable[[SimNode, Any], None]]] = {
     fx.ReadyToStop: SimNode._stop,
     fx.RoleChanged: SimNode._nothing,
     fx.BadFetch: SimNode._nothing,
+    fx.LeaderLacksCommitted: SimNode._keep_committed,
     fx.EpochsUsedUp: SimNode._nothing,
 }

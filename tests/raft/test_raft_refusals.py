@@ -14,6 +14,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import (
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchResponse,
     LeaderIdAndEpoch,
@@ -27,6 +28,7 @@ from kraft_wire.raft.events import ResponseReceived, RpcRequest, SnapshotVerifie
 from kraft_wire.raft.following import FetchingSnapshot
 
 TOPIC = "__cluster_metadata"
+LOG_EPOCH = 2
 
 
 class FalseLeader:
@@ -43,6 +45,7 @@ class FalseLeader:
         self.epoch = self.node.running.epoch + 1
         self.quorum.isolate(self.node.id)
         self.end_offset = self.node.end_offset
+        assert self.epoch == LOG_EPOCH + 1
         self._begin()
 
     def _begin(self) -> None:
@@ -77,6 +80,15 @@ class FalseLeader:
         (refusal,) = [effect for effect in effects if isinstance(effect, fx.BadFetch)]
         assert reason in refusal.reason
         assert refusal.leader_id == self.id
+        self._leaves_all_as_it_was(effects)
+
+    def lacks_committed(self, effects: list[fx.Effect], offset: int) -> None:
+        """The operator is told, and nothing is lost for it."""
+        refusals = [effect for effect in effects if isinstance(effect, fx.LeaderLacksCommitted)]
+        assert refusals == [fx.LeaderLacksCommitted(self.id, self.epoch, offset, self.end_offset)]
+        self._leaves_all_as_it_was(effects)
+
+    def _leaves_all_as_it_was(self, effects: list[fx.Effect]) -> None:
         changes = (fx.AppendBatch, fx.TruncateLog, fx.InstallSnapshot, fx.AppendSnapshotBytes)
         assert not any(isinstance(effect, changes) for effect in effects)
         sent = [effect for effect in effects if isinstance(effect, fx.SendRequest)]
@@ -109,12 +121,38 @@ def test_a_control_record_behind_the_leaders_that_says_nothing_known(
     leader.is_refused(leader.answers(records=data), "control record")
 
 
+# Where logs part.
+
+
+@pytest.mark.parametrize(
+    ("epoch", "end_offset", "reason"),
+    [
+        (LOG_EPOCH, -1, "ends epoch 2 at offset -1"),
+        (LOG_EPOCH, -(2**63), "ends epoch 2 at offset -9"),
+        (LOG_EPOCH, 2**63 - 1, "leaves nothing to cut"),
+        (LOG_EPOCH + 1, 5, "leaves nothing to cut"),
+        (2**31 - 1, 0, "has none of epoch 2147483647"),
+    ],
+)
+def test_a_diverging_epoch_that_cannot_be(
+    leader: FalseLeader, epoch: int, end_offset: int, reason: str
+) -> None:
+    said = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    leader.is_refused(leader.answers(diverging_epoch=said), reason)
+
+
+@pytest.mark.parametrize(("epoch", "end_offset"), [(LOG_EPOCH, 5), (LOG_EPOCH, 0), (1, 0), (0, 0)])
+def test_a_diverging_epoch_below_what_is_committed(leader: FalseLeader, epoch: int, end_offset: int) -> None:
+    said = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    leader.lacks_committed(leader.answers(diverging_epoch=said), end_offset)
+
+
 # Snapshots.
 
 
 def test_a_snapshot_below_what_is_committed(leader: FalseLeader) -> None:
     said = SnapshotIdOnWire(end_offset=5, epoch=leader.epoch)
-    leader.is_refused(leader.answers(snapshot_id=said), "below what is committed")
+    leader.lacks_committed(leader.answers(snapshot_id=said), 5)
 
 
 def test_a_snapshot_of_a_later_epoch_than_the_leaders(leader: FalseLeader) -> None:
