@@ -63,11 +63,18 @@ class Patch:
 
 Bug = Callable[[Patch], None]
 BUGS: dict[str, Bug] = {}
+FOUND_BY: dict[str, tuple[str, ...]] = {}
+"""The invariants that have to find a bug; NoDefect, that something crashes, only where the reason stands
+beside it."""
 
 
-def bug(plant: Bug) -> Bug:
-    BUGS[plant.__name__] = plant
-    return plant
+def bug(*found_by: str) -> Callable[[Bug], Bug]:
+    def note(plant: Bug) -> Bug:
+        BUGS[plant.__name__] = plant
+        FOUND_BY[plant.__name__] = found_by
+        return plant
+
+    return note
 
 
 @contextmanager
@@ -84,7 +91,7 @@ def planted(name: str) -> Iterator[None]:
 # Flushing.
 
 
-@bug
+@bug("FlushedBeforeFetch")
 def nothing_waits_for_a_flush(patch: Patch) -> None:
     real = LogState.appended
 
@@ -95,7 +102,7 @@ def nothing_waits_for_a_flush(patch: Patch) -> None:
     patch.attribute(LogState, "appended", appended)
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def leader_counts_what_it_has_not_flushed(patch: Patch) -> None:
     """As Java's does."""
     real = append._append
@@ -108,7 +115,7 @@ def leader_counts_what_it_has_not_flushed(patch: Patch) -> None:
     patch.attribute(append, "_append", _append)
 
 
-@bug
+@bug("MajorityReachedHighWatermark", "FlushedBeforeFetch")
 def a_flush_covers_what_was_appended_meanwhile(patch: Patch) -> None:
     def flushed(quorum: Quorum, event: Flushed) -> None:
         append.flushed(quorum, Flushed(quorum.log.end_offset, event.generation))
@@ -116,7 +123,7 @@ def a_flush_covers_what_was_appended_meanwhile(patch: Patch) -> None:
     patch.entry(core._HANDLERS, Flushed, flushed)
 
 
-@bug
+@bug("FlushedBeforeFetch", "MajorityReachedHighWatermark")
 def a_failed_fsync_is_ignored(patch: Patch) -> None:
     real = SimNode._end_flush
 
@@ -144,13 +151,13 @@ def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[Quorum], 
     return persist
 
 
-@bug
+@bug("VoteIsDurable")
 def a_vote_is_not_persisted(patch: Patch) -> None:
     forgets = _persist_unless(lambda state: state.ROLE is Role.UNATTACHED and state.voted is not None)
     patch.attribute(Quorum, "persist", forgets)
 
 
-@bug
+@bug("VoteIsDurable")
 def answers_leave_before_quorum_state_is_written(patch: Patch) -> None:
     real = core.RaftCore.step
 
@@ -160,28 +167,28 @@ def answers_leave_before_quorum_state_is_written(patch: Patch) -> None:
     patch.attribute(core.RaftCore, "step", step)
 
 
-@bug
+@bug("VoteIsDurable")
 def a_candidates_own_vote_is_not_persisted(patch: Patch) -> None:
     patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
 
 
-@bug
+@bug("MonotonicEpoch")
 def an_epoch_is_not_persisted(patch: Patch) -> None:
     patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.FOLLOWER))
 
 
-@bug
+@bug("LeadershipIsDurable")
 def leadership_is_not_persisted(patch: Patch) -> None:
     patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.LEADER))
 
 
-@bug
+@bug("OneVote", "SingleLeader")
 def a_missing_quorum_state_is_read_as_an_empty_one(patch: Patch) -> None:
     """As Java does."""
     patch.attribute(disk, "no_vote_up_to", lambda known_epochs: -1)
 
 
-@bug
+@bug("SingleLeader")
 def a_restarted_leader_leads_on(patch: Patch) -> None:
     """KAFKA-10527."""
     real = elections.recovered_role
@@ -198,7 +205,7 @@ def a_restarted_leader_leads_on(patch: Patch) -> None:
 # Elections.
 
 
-@bug
+@bug("StableLeadership")
 def pre_votes_are_skipped(patch: Patch) -> None:
     real = elections.stand
 
@@ -210,7 +217,7 @@ def pre_votes_are_skipped(patch: Patch) -> None:
     patch.attribute(elections, "stand", stand)
 
 
-@bug
+@bug("VoteGoesToTheUpToDate")
 def votes_go_to_any_log(patch: Patch) -> None:
     real = roles._free_vote_goes_to
 
@@ -220,7 +227,7 @@ def votes_go_to_any_log(patch: Patch) -> None:
     patch.attribute(roles, "_free_vote_goes_to", goes_to)
 
 
-@bug
+@bug("VoteGoesToTheUpToDate")
 def logs_are_compared_by_their_length_alone(patch: Patch) -> None:
     real = votes._grant
 
@@ -232,7 +239,7 @@ def logs_are_compared_by_their_length_alone(patch: Patch) -> None:
     patch.attribute(votes, "_grant", _grant)
 
 
-@bug
+@bug("OneVote")
 def a_second_vote_in_an_epoch(patch: Patch) -> None:
     def goes_to(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
         return is_up_to_date
@@ -240,7 +247,7 @@ def a_second_vote_in_an_epoch(patch: Patch) -> None:
     patch.attribute(roles, "_free_vote_goes_to", goes_to)
 
 
-@bug
+@bug("VoteIsDurable")
 def a_candidates_higher_epoch_is_not_taken_over(patch: Patch) -> None:
     real = votes._vote_error
 
@@ -253,12 +260,12 @@ def a_candidates_higher_epoch_is_not_taken_over(patch: Patch) -> None:
     patch.attribute(votes, "_vote_error", _vote_error)
 
 
-@bug
+@bug("MajorityReachedHighWatermark", "SingleLeader", "LeaderCompleteness")
 def a_minority_is_enough(patch: Patch) -> None:
     patch.attribute(majority, "majority_of", lambda voter_count: (voter_count + 1) // 2)
 
 
-@bug
+@bug("CheckQuorum")
 def an_isolated_leader_leads_on(patch: Patch) -> None:
     """KAFKA-15489."""
     real = elections.role_deadline_ms
@@ -269,12 +276,12 @@ def an_isolated_leader_leads_on(patch: Patch) -> None:
     patch.attribute(elections, "role_deadline_ms", role_deadline_ms)
 
 
-@bug
+@bug("VoteGoesToTheUpToDate")
 def a_node_that_lost_records_votes(patch: Patch) -> None:
     patch.attribute(Quorum, "is_whole", property(lambda self: True))
 
 
-@bug
+@bug("SingleLeader")
 def an_epochs_second_leader_is_believed(patch: Patch) -> None:
     def _free(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
         if is_pre_vote:
@@ -292,7 +299,7 @@ def an_epochs_second_leader_is_believed(patch: Patch) -> None:
 # Commitment.
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def the_high_watermark_is_one_voter_ahead(patch: Patch) -> None:
     def committed_end(end_offsets: Any) -> int | None:
         known = sorted((end for end in end_offsets if end is not None), reverse=True)
@@ -302,7 +309,7 @@ def the_high_watermark_is_one_voter_ahead(patch: Patch) -> None:
     patch.attribute(leadership, "committed_end", committed_end)
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def the_high_watermark_is_off_by_one(patch: Patch) -> None:
     real = ReplicaProgress.fetched
 
@@ -314,7 +321,7 @@ def the_high_watermark_is_off_by_one(patch: Patch) -> None:
     patch.attribute(ReplicaProgress, "fetched", fetched)
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def records_of_earlier_epochs_are_committed_by_counting(patch: Patch) -> None:
     """KAFKA-12619; figure 8 of the Raft paper."""
 
@@ -328,7 +335,7 @@ def records_of_earlier_epochs_are_committed_by_counting(patch: Patch) -> None:
     patch.attribute(Leadership, "_advance", _advance)
 
 
-@bug
+@bug("NoDefect")  # the core refuses to announce it
 def the_high_watermark_may_go_back(patch: Patch) -> None:
     def _advance(self: Leadership) -> bool:
         end = majority.committed_end([progress.end_offset for progress in self.voters.values()])
@@ -340,7 +347,7 @@ def the_high_watermark_may_go_back(patch: Patch) -> None:
     patch.attribute(Leadership, "_advance", _advance)
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def followers_are_told_that_everything_is_committed(patch: Patch) -> None:
     real = fetch._partition
 
@@ -351,7 +358,7 @@ def followers_are_told_that_everything_is_committed(patch: Patch) -> None:
     patch.attribute(fetch, "_partition", _partition)
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def a_follower_takes_all_it_has_for_committed(patch: Patch) -> None:
     real = Quorum.follow_high_watermark
 
@@ -361,7 +368,7 @@ def a_follower_takes_all_it_has_for_committed(patch: Patch) -> None:
     patch.attribute(Quorum, "follow_high_watermark", follow_high_watermark)
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def observers_count_for_the_majority(patch: Patch) -> None:
     """KAFKA-16530, the other way round."""
     real = Leadership.fetched
@@ -381,7 +388,7 @@ def observers_count_for_the_majority(patch: Patch) -> None:
 # The log.
 
 
-@bug
+@bug("MajorityReachedHighWatermark")
 def a_fetched_epoch_is_not_compared(patch: Patch) -> None:
     real = LogState.compare
 
@@ -392,12 +399,12 @@ def a_fetched_epoch_is_not_compared(patch: Patch) -> None:
     patch.attribute(LogState, "compare", compare)
 
 
-@bug
+@bug("Liveness")
 def a_diverging_log_is_not_cut(patch: Patch) -> None:
     patch.attribute(follow, "_truncate", lambda quorum, leaders: None)
 
 
-@bug
+@bug("NoTruncationBelowHighWatermark")
 def a_log_is_cut_too_far(patch: Patch) -> None:
     """Down to its beginning, whatever of that is committed."""
 
@@ -410,14 +417,14 @@ def a_log_is_cut_too_far(patch: Patch) -> None:
     patch.attribute(follow, "_truncate", _truncate)
 
 
-@bug
+@bug("VotersAreThoseOfTheLog", "NoDefect")  # the core refuses a second value for an offset
 def voters_outlive_their_record(patch: Patch) -> None:
     from kraft_wire.raft.history import VoterSetHistory
 
     patch.attribute(VoterSetHistory, "truncate_from_end", lambda self, end_offset: None)
 
 
-@bug
+@bug("LogMatching")
 def checksums_of_fetched_batches_are_not_looked_at(patch: Patch) -> None:
     from kraft_wire.raft import fetched
 
@@ -427,7 +434,7 @@ def checksums_of_fetched_batches_are_not_looked_at(patch: Patch) -> None:
     patch.attribute(fetched, "split_batches", unchecked)
 
 
-@bug
+@bug("WholeBatches")
 def an_epochs_end_is_where_the_log_ends(patch: Patch) -> None:
     real = LogState.end_for_epoch
 
@@ -440,7 +447,7 @@ def an_epochs_end_is_where_the_log_ends(patch: Patch) -> None:
 # Snapshots.
 
 
-@bug
+@bug("SnapshotAtLogStart")
 def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
     """KAFKA-14238."""
 
@@ -456,7 +463,7 @@ def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
     patch.attribute(retention, "_clean", _clean)
 
 
-@bug
+@bug("SnapshotAtLogStart")
 def the_newest_snapshots_are_deleted(patch: Patch) -> None:
     real = LogState.start_at
 
@@ -467,7 +474,7 @@ def the_newest_snapshots_are_deleted(patch: Patch) -> None:
     patch.attribute(LogState, "start_at", start_at)
 
 
-@bug
+@bug("Liveness", "SnapshotGoesForward")
 def a_stale_snapshot_is_installed(patch: Patch) -> None:
     """One that was asked of an earlier leader, while the log has gone on."""
 
@@ -480,7 +487,7 @@ def a_stale_snapshot_is_installed(patch: Patch) -> None:
     patch.entry(core._HANDLERS, SnapshotVerified, verified)
 
 
-@bug
+@bug("NoDefect")  # its bytes cannot be loaded
 def a_bad_snapshot_is_not_noticed_at_the_start(patch: Patch) -> None:
     patch.attribute(SnapshotFile, "is_whole", property(lambda self: True))
 
@@ -488,7 +495,7 @@ def a_bad_snapshot_is_not_noticed_at_the_start(patch: Patch) -> None:
 # Recovery.
 
 
-@bug
+@bug("ConsistentCommittedData")
 def what_was_committed_counts_beyond_what_was_flushed(patch: Patch) -> None:
     def unlimited(floor: Floor, log_end_offset: int) -> int:
         return min(floor.committed_offset, log_end_offset)
@@ -496,22 +503,22 @@ def what_was_committed_counts_beyond_what_was_flushed(patch: Patch) -> None:
     patch.attribute(disk, "committed_end", unlimited)
 
 
-@bug
+@bug("ConsistentCommittedData", "NoDefect")  # raft refuses such epochs
 def batches_that_do_not_follow_are_believed(patch: Patch) -> None:
     patch.attribute(BatchChain, "_problem", lambda self, batch: "")
 
 
-@bug
+@bug("ConsistentCommittedData", "NoDefect")  # a batch cannot be read
 def a_torn_tail_is_kept(patch: Patch) -> None:
     patch.attribute(Disk, "_first_bad", lambda self: None)
 
 
-@bug
+@bug("LeaderCompleteness")
 def damage_is_taken_for_a_torn_tail(patch: Patch) -> None:
     """As Java does."""
     patch.attribute(disk, "is_torn_tail", lambda offset, floor, **found: True)
 
 
-@bug
+@bug("LeaderCompleteness")
 def what_was_lost_is_not_remembered(patch: Patch) -> None:
     patch.attribute(disk, "lost_below", lambda floor, whole_end_offset: 0)

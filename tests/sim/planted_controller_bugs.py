@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,11 +35,16 @@ from kraft_wire.metadata.topics import Topics
 from kraft_wire.protocol.message import Message
 
 BUGS: dict[str, Bug] = {}
+FOUND_BY: dict[str, tuple[str, ...]] = {}
 
 
-def bug(plant: Bug) -> Bug:
-    BUGS[plant.__name__] = plant
-    return plant
+def bug(*found_by: str) -> Callable[[Bug], Bug]:
+    def note(plant: Bug) -> Bug:
+        BUGS[plant.__name__] = plant
+        FOUND_BY[plant.__name__] = found_by
+        return plant
+
+    return note
 
 
 @contextmanager
@@ -58,7 +63,7 @@ def planted(name: str) -> Iterator[None]:
 # Answers, and what is undone.
 
 
-@bug
+@bug("ConsistentRead")
 def answers_do_not_wait_for_the_commit(patch: Patch) -> None:
     def release(self: SpeculativeWrites, request: ApiRequest, response: Message, end: int) -> Released:
         return Released(request, response)
@@ -66,7 +71,7 @@ def answers_do_not_wait_for_the_commit(patch: Patch) -> None:
     patch.attribute(SpeculativeWrites, "release_when_committed", release)
 
 
-@bug
+@bug("ConsistentRead")
 def reads_do_not_wait_for_what_they_show(patch: Patch) -> None:
     """KAFKA-15048."""
     real = Node._seen_end
@@ -77,7 +82,7 @@ def reads_do_not_wait_for_what_they_show(patch: Patch) -> None:
     patch.attribute(Node, "_seen_end", seen_end)
 
 
-@bug
+@bug("EqualState", "NoDefect")  # a state that is ahead refuses what is replayed
 def what_is_lost_with_leadership_is_not_undone(patch: Patch) -> None:
     real = SpeculativeWrites.revert
 
@@ -93,7 +98,7 @@ def what_is_lost_with_leadership_is_not_undone(patch: Patch) -> None:
     patch.attribute(SpeculativeWrites, "revert", revert)
 
 
-@bug
+@bug("EqualState", "NoDefect")  # a topic that is missing cannot be changed
 def a_removed_topic_is_not_put_back(patch: Patch) -> None:
     """The inverse of one kind of change is missing."""
     real = Topics.remove
@@ -106,12 +111,12 @@ def a_removed_topic_is_not_put_back(patch: Patch) -> None:
     patch.attribute(Topics, "remove", remove)
 
 
-@bug
+@bug("NoDefect")  # the core refuses a proposal that ends its leadership
 def a_leader_that_stood_still_decides_first(patch: Patch) -> None:
     patch.attribute(Node, "_look_at_the_clock", lambda self: None)
 
 
-@bug
+@bug("ConsistentRead")
 def refused_requests_are_confirmed(patch: Patch) -> None:
     """Leadership is lost, and those who wait are told that all went well."""
     real = Node._deactivate
@@ -129,17 +134,17 @@ def refused_requests_are_confirmed(patch: Patch) -> None:
 # Raft, under a whole node.
 
 
-@bug
+@bug("VoteIsDurable")
 def answers_leave_before_quorum_state_is_written(patch: Patch) -> None:
     planted_bugs.answers_leave_before_quorum_state_is_written(patch)
 
 
-@bug
+@bug("VoteIsDurable")
 def a_vote_is_not_persisted(patch: Patch) -> None:
     planted_bugs.a_vote_is_not_persisted(patch)
 
 
-@bug
+@bug("NoDefect")  # a state refuses what it has replayed already
 def what_was_remembered_is_replayed_again(patch: Patch) -> None:
     real = Node.catch_up
 
@@ -151,7 +156,7 @@ def what_was_remembered_is_replayed_again(patch: Patch) -> None:
     patch.attribute(Node, "catch_up", catch_up)
 
 
-@bug
+@bug("EqualState", "NoDefect")  # what is missing cannot be changed
 def what_was_remembered_is_taken_for_applied(patch: Patch) -> None:
     def catch_up(self: Node, batches: Any, now: Any) -> None:
         self._applied_end = max([self._applied_end, *(batch.header.next_offset for batch in batches)])
@@ -162,7 +167,7 @@ def what_was_remembered_is_taken_for_applied(patch: Patch) -> None:
 # Brokers.
 
 
-@bug
+@bug("EventuallyFenced")
 def a_silent_broker_is_not_noticed_after_failover(patch: Patch) -> None:
     """KAFKA-18138."""
     real = BrokerSessions.activate
@@ -173,12 +178,12 @@ def a_silent_broker_is_not_noticed_after_failover(patch: Patch) -> None:
     patch.attribute(BrokerSessions, "activate", activate)
 
 
-@bug
+@bug("EventuallyFenced")
 def silent_brokers_are_not_fenced(patch: Patch) -> None:
     patch.attribute(periodic_tasks, "fence_one_stale_broker", lambda state, context: Round())
 
 
-@bug
+@bug("EventuallyUnfenced")
 def a_fenced_broker_is_never_unfenced_on_a_busy_log(patch: Patch) -> None:
     """KAFKA-13959: caught up only with the very end."""
     current: list[ControllerState] = []
@@ -195,17 +200,17 @@ def a_fenced_broker_is_never_unfenced_on_a_busy_log(patch: Patch) -> None:
     patch.attribute(broker_heartbeat, "is_caught_up", is_caught_up)
 
 
-@bug
+@bug("ValidControllerState")
 def a_fenced_broker_keeps_its_places_in_isrs(patch: Patch) -> None:
     patch.attribute(broker_partitions, "records_for_fenced", lambda state, broker_id: [])
 
 
-@bug
+@bug("ValidControllerState")
 def a_broker_in_controlled_shutdown_keeps_its_places(patch: Patch) -> None:
     patch.attribute(broker_partitions, "records_for_controlled_shutdown", lambda state, broker_id: [])
 
 
-@bug
+@bug("ValidBrokerState")
 def two_incarnations_share_an_epoch(patch: Patch) -> None:
     real = broker_registration._registration
 
@@ -215,7 +220,7 @@ def two_incarnations_share_an_epoch(patch: Patch) -> None:
     patch.attribute(broker_registration, "_registration", registration)
 
 
-@bug
+@bug("ConsistentRead")
 def heartbeats_of_former_incarnations_count(patch: Patch) -> None:
     def check(state: ControllerState, broker_id: int, epoch: int) -> Any:
         return state.metadata.brokers[broker_id]
@@ -223,7 +228,7 @@ def heartbeats_of_former_incarnations_count(patch: Patch) -> None:
     patch.attribute(broker_heartbeat, "check_broker_epoch", check)
 
 
-@bug
+@bug("ConsistentRead")
 def two_brokers_get_the_same_producer_ids(patch: Patch) -> None:
     """The handler doesn't look at what the last one got."""
 
@@ -240,13 +245,13 @@ def two_brokers_get_the_same_producer_ids(patch: Patch) -> None:
 # Partitions.
 
 
-@bug
+@bug("ConsistentRead", "ValidControllerState")
 def a_fenced_replica_joins_the_isr(patch: Patch) -> None:
     """KAFKA-13916."""
     patch.attribute(alter_partition._Alteration, "_is_eligible", lambda self, member: True)
 
 
-@bug
+@bug("ConsistentRead")
 def a_replica_of_a_former_incarnation_joins_the_isr(patch: Patch) -> None:
     """KAFKA-14617."""
     real = alter_partition._Alteration._is_eligible
@@ -257,12 +262,12 @@ def a_replica_of_a_former_incarnation_joins_the_isr(patch: Patch) -> None:
     patch.attribute(alter_partition._Alteration, "_is_eligible", is_eligible)
 
 
-@bug
+@bug("ConsistentRead")
 def a_leaders_old_view_is_believed(patch: Patch) -> None:
     patch.attribute(alter_partition._Alteration, "_stale", lambda self, partition, proposal: None)
 
 
-@bug
+@bug("ConsistentRead")
 def an_answer_tells_of_the_partition_as_it_was(patch: Patch) -> None:
     real = alter_partition._answer
 
@@ -272,7 +277,7 @@ def an_answer_tells_of_the_partition_as_it_was(patch: Patch) -> None:
     patch.attribute(alter_partition, "_answer", answer)
 
 
-@bug
+@bug("LeaderCandidateCompleteness")
 def anybody_may_be_elected(patch: Patch) -> None:
     def election(target: Any, partition: Partition, election: Any, rules: Rules) -> Any:
         able = [replica for replica in target.replicas if rules.can_lead(replica)]
@@ -281,7 +286,7 @@ def anybody_may_be_elected(patch: Patch) -> None:
     patch.attribute(partition_change, "_election", election)
 
 
-@bug
+@bug("LeaderInIsr", "ValidControllerState")
 def whoever_is_down_may_lead(patch: Patch) -> None:
     real = partition_change.partition_change
 
@@ -291,7 +296,7 @@ def whoever_is_down_may_lead(patch: Patch) -> None:
     patch.attribute(cluster_view, "partition_change", change)
 
 
-@bug
+@bug("ValidControllerIsrAndElr")
 def an_elr_outlives_a_large_enough_isr(patch: Patch) -> None:
     def move(self: Any, partition: Partition, goal: Any, rules: Rules) -> None:
         gone = {*self.isr, *goal.unclean_shutdown}
@@ -300,7 +305,7 @@ def an_elr_outlives_a_large_enough_isr(patch: Patch) -> None:
     patch.attribute(partition_change._Target, "move_leavers_to_elr", move)
 
 
-@bug
+@bug("ValidControllerIsrAndElr")
 def an_elr_keeps_who_is_back_in_sync(patch: Patch) -> None:
     def move(self: Any, partition: Partition, goal: Any, rules: Rules) -> None:
         if len(self.isr) < rules.min_isr:
@@ -311,7 +316,7 @@ def an_elr_keeps_who_is_back_in_sync(patch: Patch) -> None:
     patch.attribute(partition_change._Target, "move_leavers_to_elr", move)
 
 
-@bug
+@bug("LeaderCandidateCompleteness")
 def unclean_leaders_are_not_told_to_recover(patch: Patch) -> None:
     real = partition_change._elect
 
@@ -326,7 +331,7 @@ def unclean_leaders_are_not_told_to_recover(patch: Patch) -> None:
 # Topics.
 
 
-@bug
+@bug("NoDefect")  # a state refuses to remove what is not there
 def a_topic_is_removed_twice(patch: Patch) -> None:
     real = delete_topics.handle
 
@@ -338,7 +343,7 @@ def a_topic_is_removed_twice(patch: Patch) -> None:
     patch.attribute(delete_topics, "handle", handle)
 
 
-@bug
+@bug("NoDanglingRecord")
 def a_removed_topics_settings_stay(patch: Patch) -> None:
     """And are there again when it is created anew; a snapshot doesn't know of them."""
     patch.attribute(Configs, "remove_topic", lambda self, name: None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from planted_bugs import BUGS, planted
+from planted_bugs import BUGS, FOUND_BY, planted
 
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import simulate
@@ -16,25 +16,28 @@ SECONDS = 60
 SEEDS = 40
 
 FIRST_SEED = {
-    "a_flush_covers_what_was_appended_meanwhile": 4,
+    "a_flush_covers_what_was_appended_meanwhile": 3,
     "a_missing_quorum_state_is_read_as_an_empty_one": 3,
-    "a_restarted_leader_leads_on": 3,
-    "logs_are_compared_by_their_length_alone": 48,
+    "a_restarted_leader_leads_on": 2,
+    "logs_are_compared_by_their_length_alone": 91,
     "pre_votes_are_skipped": 13,
-    "an_isolated_leader_leads_on": 22,
+    "an_isolated_leader_leads_on": 77,
     "the_high_watermark_may_go_back": 4,
-    "a_fetched_epoch_is_not_compared": 25,
-    "a_second_vote_in_an_epoch": 3,
+    "a_fetched_epoch_is_not_compared": 4,
     "a_minority_is_enough": 3,
-    "an_epochs_second_leader_is_believed": 3,
-    "checksums_of_fetched_batches_are_not_looked_at": 10,
-    "the_log_is_trimmed_without_a_snapshot": 4,
-    "a_stale_snapshot_is_installed": 6,
+    "an_epochs_second_leader_is_believed": 2,
+    "checksums_of_fetched_batches_are_not_looked_at": 7,
+    "the_log_is_trimmed_without_a_snapshot": 2,
+    "a_stale_snapshot_is_installed": 5,
     "a_bad_snapshot_is_not_noticed_at_the_start": 24,
     "voters_outlive_their_record": 9,
-    "damage_is_taken_for_a_torn_tail": 11,
+    "batches_that_do_not_follow_are_believed": 3,
+    "damage_is_taken_for_a_torn_tail": 5,
+    "what_was_lost_is_not_remembered": 5,
 }
-"""Where looking is worth it first; 0 for the others."""
+"""Where looking is worth it first; 0 for the others. From 0 on, ordinary seeds find them too, but later: the
+rarest were found by seeds 77, 85 and 127 (an isolated leader), 91 and 126 (logs compared by their length),
+24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 15 (voters outlive their record; a crash)."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
     "a_missing_quorum_state_is_read_as_an_empty_one": {
@@ -53,20 +56,25 @@ CONDITIONS: dict[str, dict[str, Any]] = {
 """What a bug needs that few seeds bring with them."""
 
 
+DIRECTED = {"what_was_committed_counts_beyond_what_was_flushed"}
+"""Seeds in which power fails between a truncation and the next flush, in a new epoch, are too few:
+test_remembered_commit.py directs one."""
+
+
 def _options(name: str, seed: int) -> Options:
     return msgspec.structs.replace(options_of(seed, SECONDS), **CONDITIONS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize("name", [name for name in BUGS if name not in DIRECTED])
 def test_a_planted_bug_is_found(name: str) -> None:
     first = FIRST_SEED.get(name, 0)
     for seed in range(first, first + SEEDS):
         with planted(name):
             result = simulate(_options(name, seed))
-        if result.violation is not None:
+        if result.invariant in FOUND_BY[name]:
             assert simulate(_options(name, seed)).violation is None, "without the bug nothing is wrong"
             return
-    pytest.fail(f"{name} was not found in {SEEDS} seeds")
+    pytest.fail(f"{name} was not found in {SEEDS} seeds by {FOUND_BY[name]}")
 
 
 def test_a_planted_bug_is_gone_afterwards() -> None:
