@@ -277,12 +277,15 @@ class Disk:
         self.size_bytes -= len(batch.data)
 
     def flip_bit(self, chance: random.Random) -> bool:
-        """Rot in one of the log's batches. False where there is none, but perhaps a torn one."""
+        """Rot in one of the log's batches. False where there is none but a torn one, or one that a power cut
+        left a hole in."""
         is_torn = bool(self.batches) and not is_intact(self.batches[-1].data)
         if len(self.batches) == is_torn:
             return False
         index = chance.randrange(len(self.batches) - is_torn)
         batch = self.batches[index]
+        if _size_bytes(batch.data) <= _FIRST_CHECKED_BYTE:
+            return False
         self.batches[index] = msgspec.structs.replace(batch, data=flipped(batch.data, chance))
         self.is_suspect = True
         return True

@@ -384,15 +384,15 @@ class SimNode:
             wanted = self.flush_to_die_in
             if wanted is not None and not wanted.is_after_truncation and scheduler.now_us < wanted.until_us:
                 at_us += wanted.stall_us
-                scheduler.at(
-                    self._chance.randrange(scheduler.now_us, at_us), self._fail_power, life, wanted.then
-                )
+                fails_us = self._chance.randrange(scheduler.now_us, at_us)
+                scheduler.at(fails_us, self._fail_power, life, wanted)
             scheduler.at(at_us, self._end_flush, life, self.disk.flush_mark(), self.raft.log_generation)
 
-    def _fail_power(self, life: int, then: Callable[[SimNode], None]) -> None:
-        if life == self.life:
+    def _fail_power(self, life: int, wanted: NextFlush) -> None:
+        """Unless peace has come meanwhile."""
+        if life == self.life and self.flush_to_die_in is wanted:
             self.lose_power(self._chance)
-            then(self)
+            wanted.then(self)
 
     def _end_flush(self, life: int, mark: FlushMark, generation: int) -> None:
         if life != self.life:
