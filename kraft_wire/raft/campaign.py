@@ -94,3 +94,5 @@ def _count(quorum: Quorum, state: Prospective | Candidate, tally: Tally) -> None
             elections.give_up(quorum)
         case Candidate() if tally.is_lost:
             elections.try_again_soon(quorum)
+        case Candidate() if tally.rejected:
+            elections.try_again_soon(quorum, elections.CONTESTED_WAIT_MS)

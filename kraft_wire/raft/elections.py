@@ -38,6 +38,10 @@ from kraft_wire.raft.voters import Endpoints, ReplicaKey
 HANDOVER_TIMEOUT_MS: Final = 2000
 """How long a leader that is told to stop waits for its last records and for another leader."""
 
+CONTESTED_WAIT_MS: Final = 100
+"""How long a candidate that somebody is against waits for the others, who may never answer: the leader that
+is to be replaced is one of them."""
+
 
 def recovered_role(config: RaftConfig, election: ElectionState | None, log: LogState) -> RoleState:
     """The role that a restarted node is in. It never leads on in an epoch that it led (KAFKA-10527)."""
@@ -131,10 +135,10 @@ def give_up(quorum: Quorum) -> None:
     quorum.become(Follower(old.epoch, old.leader_id, old.leader_endpoints, deadline_ms, old.voted, following))
 
 
-def try_again_soon(quorum: Quorum) -> None:
-    """A candidate has lost, most likely because two stood at once: the next election is due after a random
-    moment, not after the whole timeout of this one."""
-    deadline_ms = min(quorum.state.deadline_ms or 0, quorum.failover_deadline_ms() + 1)
+def try_again_soon(quorum: Quorum, wait_ms: int = 1) -> None:
+    """A candidate has lost, or somebody is against it, most likely because two stood at once: the next
+    election is due after ``wait_ms`` and a random moment, not after the whole timeout of this one."""
+    deadline_ms = min(quorum.state.deadline_ms or 0, quorum.failover_deadline_ms() + wait_ms)
     quorum.state = msgspec.structs.replace(quorum.state, deadline_ms=deadline_ms)
 
 

@@ -95,6 +95,18 @@ def test_followers_that_time_out_one_after_another_still_elect_somebody(seed: in
     assert quorum.run_until(lambda: bool(quorum.others_than(leader))) < 8_000
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_candidates_do_not_wait_for_a_leader_that_is_silent(seed: int) -> None:
+    """Each has its own vote, and the third that both need never comes."""
+    quorum = CoreQuorum(3, seed=seed, failover_spread_ms=1).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.break_connections(leader.id)
+    quorum.isolate(leader.id)
+    took_ms = quorum.run_until(lambda: bool(quorum.others_than(leader)))
+    assert took_ms < quorum.nodes[1].config.election_timeout_ms
+
+
 def test_a_leader_without_a_majority_resigns(quorum: CoreQuorum) -> None:
     """KAFKA-15489."""
     leader = quorum.elect()
@@ -318,16 +330,10 @@ def test_an_installed_snapshot_supersedes_the_older_ones(quorum: CoreQuorum) -> 
 
 
 def test_a_snapshot_comes_in_pieces_and_is_asked_for_again_where_one_is_lost() -> None:
-    quorum = CoreQuorum(3, fetch_snapshot_max_bytes=100).start()
-    leader = quorum.elect()
-    behind = quorum.followers()[0]
-    behind.crash()
-    _trim(quorum, leader)
-    behind.start()
-    quorum.run_until(lambda: bool(behind.parts))
+    quorum, behind = _installing()
     for _ in range(5):
         quorum.run_for(3)
-        quorum.break_connections(leader.id)
+        quorum.break_connections(quorum.leader.id)
     quorum.run_until(quorum.agree)
     positions = [e.position for e in behind.effects if isinstance(e, fx.AppendSnapshotBytes)]
     assert positions == sorted(set(positions)), "nothing twice, and from where it stopped"
@@ -348,6 +354,18 @@ def test_a_snapshot_that_is_half_there_when_its_leader_goes_is_begun_anew() -> N
     assert any(isinstance(effect, fx.AbandonSnapshot) for effect in behind.effects)
 
 
+def _installing() -> tuple[CoreQuorum, QuorumNode]:
+    """A quorum, and the node in it that has a part of a snapshot."""
+    quorum = CoreQuorum(3, fetch_snapshot_max_bytes=100).start()
+    leader = quorum.elect()
+    behind = quorum.followers()[0]
+    behind.crash()
+    _trim(quorum, leader)
+    behind.start()
+    quorum.run_until(lambda: bool(behind.parts))
+    return quorum, behind
+
+
 def _trim(quorum: CoreQuorum, node: QuorumNode) -> None:
     """Two snapshots, and the log only from the second one's end on."""
     for number in range(5):
@@ -363,13 +381,7 @@ def _trim(quorum: CoreQuorum, node: QuorumNode) -> None:
 
 
 def test_a_verdict_on_a_snapshot_that_is_fetched_anew_by_now_counts_for_nothing() -> None:
-    quorum = CoreQuorum(3, fetch_snapshot_max_bytes=100).start()
-    leader = quorum.elect()
-    behind = quorum.followers()[0]
-    behind.crash()
-    _trim(quorum, leader)
-    behind.start()
-    quorum.run_until(lambda: bool(behind.parts))
+    quorum, behind = _installing()
     (snapshot_id,) = behind.parts
     behind.step(SnapshotVerified(snapshot_id, 100, 0, ()))
     assert snapshot_id in behind.parts
