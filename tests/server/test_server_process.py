@@ -23,26 +23,28 @@ def _write_until_it_dies(client: Client, acknowledged: list[int]) -> None:
 
 
 def test_sigterm_stops_it_with_0_and_what_was_written_is_there_again(tmp_path: Path) -> None:
-    file = formatted(tmp_path)
-    with ControllerProcess(file) as controller:
-        with controller.client() as client:
-            client.set_config(KEY, "1234567")
-        assert controller.terminate() == 0
+    file = _written(tmp_path)
     with ControllerProcess(file) as controller, controller.client() as client:
         assert client.config(KEY) == "1234567"
 
 
 def test_what_was_committed_is_applied_before_anybody_leads(tmp_path: Path) -> None:
-    file = formatted(tmp_path)
-    with ControllerProcess(file) as controller:
-        with controller.client() as client:
-            client.set_config(KEY, "1234567")
-        assert controller.terminate() == 0
+    file = _written(tmp_path)
     with ControllerProcess(file) as controller, controller.client() as client:
         applied = controller.wait_for("committed log applied")
         assert 0 < applied["to_offset"] == controller.wait_for("became leader")["epoch_start_offset"]
         assert controller.text.index(applied["event"]) < controller.text.index("became leader")
         assert client.config(KEY) == "1234567"
+
+
+def _written(tmp_path: Path) -> Path:
+    """The properties of a controller that has stopped in peace, with one setting written."""
+    file = formatted(tmp_path)
+    with ControllerProcess(file) as controller:
+        with controller.client() as client:
+            client.set_config(KEY, "1234567")
+        assert controller.terminate() == 0
+    return file
 
 
 @pytest.mark.parametrize("writes", [1, 50, 500])

@@ -3,11 +3,11 @@ while a run lasts. Nothing of this is in the product."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from planting import Bugs, Patch
 
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.chain import BatchChain
@@ -39,53 +39,9 @@ from kraft_wire.sim.disk import Disk, FlushMark
 from kraft_wire.sim.node import SimNode
 from kraft_wire.sim.snapshot_file import SnapshotFile
 
-
-class Patch:
-    """Replaces attributes and table entries, and puts them back."""
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-
-    def attribute(self, owner: Any, name: str, value: object) -> None:
-        old = owner.__dict__[name]
-        self._undo.append(lambda: setattr(owner, name, old))
-        setattr(owner, name, value)
-
-    def entry(self, table: MutableMapping[Any, Any], key: object, value: object) -> None:
-        old = table[key]
-        self._undo.append(lambda: table.__setitem__(key, old))
-        table[key] = value
-
-    def undo(self) -> None:
-        for undo in reversed(self._undo):
-            undo()
-
-
-Bug = Callable[[Patch], None]
-BUGS: dict[str, Bug] = {}
-FOUND_BY: dict[str, tuple[str, ...]] = {}
-"""The invariants that have to find a bug; NoDefect, that something crashes, only where the reason stands
-beside it."""
-
-
-def bug(*found_by: str) -> Callable[[Bug], Bug]:
-    def note(plant: Bug) -> Bug:
-        BUGS[plant.__name__] = plant
-        FOUND_BY[plant.__name__] = found_by
-        return plant
-
-    return note
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """The core, or the disk, with one bug."""
-    patch = Patch()
-    try:
-        BUGS[name](patch)
-        yield
-    finally:
-        patch.undo()
+CORE = Bugs()
+bug = CORE.bug
+planted = CORE.planted
 
 
 # Flushing.

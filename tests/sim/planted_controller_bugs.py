@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import planted_bugs
-from planted_bugs import Bug, Patch
+from planting import Bugs, Patch
 
 from kraft_wire.controller import (
     allocate_producer_ids,
@@ -34,30 +32,9 @@ from kraft_wire.metadata.partition import Partition
 from kraft_wire.metadata.topics import Topics
 from kraft_wire.protocol.message import Message
 
-BUGS: dict[str, Bug] = {}
-FOUND_BY: dict[str, tuple[str, ...]] = {}
-
-
-def bug(*found_by: str) -> Callable[[Bug], Bug]:
-    def note(plant: Bug) -> Bug:
-        BUGS[plant.__name__] = plant
-        FOUND_BY[plant.__name__] = found_by
-        return plant
-
-    return note
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """The controller with one bug."""
-    patch = Patch()
-    try:
-        BUGS[name](patch)
-        apis._member.cache_clear()
-        yield
-    finally:
-        patch.undo()
-        apis._member.cache_clear()
+CONTROLLER = Bugs(apis._member.cache_clear)
+bug = CONTROLLER.bug
+planted = CONTROLLER.planted
 
 
 # Answers, and what is undone.

@@ -16,10 +16,23 @@ from kraft_wire.sim.options import Options
 from kraft_wire.sim.population import Population
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
+from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.trace import Trace
 from kraft_wire.sim.workload import Workload
 
 WITHIN_MS = 60_000
+
+
+def assert_they_hold(runs: Iterable[Options]) -> None:
+    """Simulates them all; anything is acknowledged in at least one."""
+    acknowledged = 0
+    for options in runs:
+        result = simulate(options)
+        replay = msgspec.json.encode(result.options).decode()
+        assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
+        assert result.simulated_seconds >= options.seconds
+        acknowledged += result.acknowledged
+    assert acknowledged > 0
 
 
 class Scenario:

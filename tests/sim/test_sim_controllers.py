@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
-from scenario import Scenario
+from scenario import Scenario, assert_they_hold
 
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
@@ -27,13 +26,7 @@ SECONDS = 60
 
 @pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
 def test_seeds_hold_with_whole_nodes(first: int) -> None:
-    acknowledged = 0
-    for seed in range(first, first + SEEDS_A_TEST):
-        result = simulate(controllers_of(seed, SECONDS))
-        replay = msgspec.json.encode(result.options).decode()
-        assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
-        acknowledged += result.acknowledged
-    assert acknowledged > 0
+    assert_they_hold(controllers_of(seed, SECONDS) for seed in range(first, first + SEEDS_A_TEST))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,6 +9,7 @@ import sys
 import msgspec
 import pytest
 from planted_bugs import planted
+from scenario import assert_they_hold
 
 from kraft_wire.cli import main
 from kraft_wire.sim.minimise import Minimiser
@@ -31,14 +32,7 @@ for seed in range(50):
 
 @pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
 def test_seeds_hold(first: int) -> None:
-    acknowledged = 0
-    for seed in range(first, first + SEEDS_A_TEST):
-        result = simulate(options_of(seed, SECONDS))
-        replay = msgspec.json.encode(result.options).decode()
-        assert result.violation is None, f"kraft-wire sim --trace --options '{replay}'\n{result.details}"
-        assert result.simulated_seconds >= SECONDS
-        acknowledged += result.acknowledged
-    assert acknowledged > 0
+    assert_they_hold(options_of(seed, SECONDS) for seed in range(first, first + SEEDS_A_TEST))
 
 
 def test_a_seed_is_the_same_run_whatever_the_hashes_of_strings_are() -> None:

@@ -427,20 +427,18 @@ def test_truncation_lowers_the_floor(folder: Path) -> None:
     assert open_log(copy, ONE_SEGMENT, EPOCH).end_offset == 2
 
 
-def test_what_is_committed_is_remembered_with_the_floor(folder: Path) -> None:
+@pytest.mark.parametrize(("quorum_epoch", "committed_offset"), [(EPOCH, 4), (EPOCH + 1, 0)])
+def test_what_is_committed_is_remembered_for_its_epoch(
+    folder: Path, quorum_epoch: int, committed_offset: int
+) -> None:
     log = open_log(folder, ONE_SEGMENT, EPOCH)
     assert log.committed_offset == 0
     log.note_committed(4)
     log.close()
-    assert open_log(folder, ONE_SEGMENT, EPOCH).committed_offset == 4
-
-
-def test_what_is_committed_counts_only_in_the_epoch_that_it_was_written_in(folder: Path) -> None:
-    log = open_log(folder, ONE_SEGMENT, EPOCH)
-    log.note_committed(4)
-    log.close()
-    assert open_log(folder, ONE_SEGMENT, EPOCH + 1).committed_offset == 0
-    assert open_log(folder, ONE_SEGMENT, EPOCH + 1).committed_offset == 0
+    for _ in range(2):
+        recovered = open_log(folder, ONE_SEGMENT, quorum_epoch)
+        assert recovered.committed_offset == committed_offset
+        recovered.close()
 
 
 def test_what_is_gone_is_not_committed_here(folder: Path) -> None:

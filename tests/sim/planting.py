@@ -1,0 +1,81 @@
+"""Planting bugs: what breaks one rule while a run lasts, and which invariant has to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.simulation import simulate
+
+
+class Patch:
+    """Replaces attributes and table entries, and puts them back."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def attribute(self, owner: Any, name: str, value: object) -> None:
+        old = owner.__dict__[name]
+        self._undo.append(lambda: setattr(owner, name, old))
+        setattr(owner, name, value)
+
+    def entry(self, table: MutableMapping[Any, Any], key: object, value: object) -> None:
+        old = table[key]
+        self._undo.append(lambda: table.__setitem__(key, old))
+        table[key] = value
+
+    def undo(self) -> None:
+        for undo in reversed(self._undo):
+            undo()
+
+
+Bug = Callable[[Patch], None]
+
+
+class Bugs:
+    """Bugs by name. ``forget`` is called whenever what is patched changes: something may be cached."""
+
+    def __init__(self, forget: Callable[[], None] = lambda: None) -> None:
+        self.found_by: dict[str, tuple[str, ...]] = {}
+        self._plants: dict[str, Bug] = {}
+        self._forget = forget
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._plants)
+
+    def bug(self, *found_by: str) -> Callable[[Bug], Bug]:
+        """``found_by`` are the invariants that have to find it; NoDefect, that something crashes, only where
+        the reason stands beside it."""
+
+        def note(plant: Bug) -> Bug:
+            self._plants[plant.__name__] = plant
+            self.found_by[plant.__name__] = found_by
+            return plant
+
+        return note
+
+    @contextmanager
+    def planted(self, name: str) -> Iterator[None]:
+        patch = Patch()
+        try:
+            self._plants[name](patch)
+            self._forget()
+            yield
+        finally:
+            patch.undo()
+            self._forget()
+
+    def find(self, name: str, options_of: Callable[[int], Options], seeds: range) -> None:
+        """Fails unless one of the seeds finds the bug, and nothing without it."""
+        for seed in seeds:
+            with self.planted(name):
+                result = simulate(options_of(seed))
+            if result.invariant in self.found_by[name]:
+                assert simulate(options_of(seed)).violation is None, "without the bug nothing is wrong"
+                return
+        pytest.fail(f"{name} was not found in {len(seeds)} seeds by {self.found_by[name]}")
