@@ -24,7 +24,7 @@ class Page:
 
     def __init__(self, data: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> None:
         self.batches = [(position, header) for position, header in batches if not header.is_control]
-        self._chunk = Chunk(data)
+        self.chunk = Chunk(data)
 
     @classmethod
     def of(cls, data: bytes, check_crc: bool = True) -> tuple[Page, int]:
@@ -34,14 +34,10 @@ class Page:
         end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
         return cls(data, batches), end
 
-    @property
-    def chunk(self) -> Chunk:
-        return self._chunk
-
     @cached_property
     def kinds(self) -> list[Kind]:
         """The records by type and version. Raises Malformed."""
-        return kinds(self._chunk, self._records) if self.batches else []
+        return kinds(self.chunk, self._records) if self.batches else []
 
     @cached_property
     def offsets(self) -> Positions:
@@ -62,7 +58,7 @@ class Page:
 
     @cached_property
     def _records(self) -> Records:
-        return find_records(self._chunk, self.batches)
+        return find_records(self.chunk, self.batches)
 
     def _of_batch(self, values: list[int]) -> NDArray[np.int64]:
         return np.array(values, np.int64)[self._records.batches]

@@ -21,8 +21,10 @@ from kraft_wire.log.errors import BatchTooLarge, CorruptBatch
 from kraft_wire.log.record import RECORD_OVERHEAD_BYTES, Record, Span, encode_records, record_spans
 
 __all__ = [
+    "BEGINNING",
     "HEADER_SIZE_BYTES",
     "LENGTH_END",
+    "MAGIC_POSITION",
     "MAX_BATCH_SIZE_BYTES",
     "RECORD_OVERHEAD_BYTES",
     "Batch",
@@ -43,16 +45,17 @@ CONTROL = 0x20
 MAX_BATCH_SIZE_BYTES = 8 * 1024 * 1024
 """Kafka's limit for a batch of a metadata log or snapshot."""
 
-LENGTH_END = 12
+BEGINNING = Struct(">qi")
 """Base offset and length: what it takes to know where a batch ends."""
+
+LENGTH_END = BEGINNING.size
+MAGIC_POSITION = 16
 
 HEADER_SIZE_BYTES = 61
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _UNCHECKED = Struct(">qiibI")
 _CHECKED = Struct(">hiqqqhii")
-_LENGTH = Struct(">qi")
-_MAGIC_POSITION = 16
 _CRC_START = 21
 _COMPRESSION = 0x07
 _CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -147,11 +150,11 @@ def _check_beginning(data: bytes | memoryview, position: int, available: int) ->
     """Judge the first bytes of a batch that is cut off early or is none."""
     if available < LENGTH_END:
         return
-    base_offset, length = _LENGTH.unpack_from(data, position)
+    base_offset, length = BEGINNING.unpack_from(data, position)
     if length < HEADER_SIZE_BYTES - LENGTH_END:
         raise CorruptBatch(position, base_offset, f"length {length} is less than a batch's header takes")
-    if available > _MAGIC_POSITION and data[position + _MAGIC_POSITION] != MAGIC:
-        version = data[position + _MAGIC_POSITION]
+    if available > MAGIC_POSITION and data[position + MAGIC_POSITION] != MAGIC:
+        version = data[position + MAGIC_POSITION]
         raise CorruptBatch(position, base_offset, f"format version {version} instead of {MAGIC}")
 
 

@@ -23,7 +23,6 @@ from kraft_wire.raft import append, duties, elections, fetch, install, membershi
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.describe import handle_describe_quorum
 from kraft_wire.raft.effects import Effect, RoleChanged
-from kraft_wire.raft.epochs import LAST_EPOCH
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
@@ -73,12 +72,7 @@ class RaftCore:
         history = membership.load_history(config, durable)
         log = LogState(durable)
         role = elections.recovered_role(config, durable.election, log)
-        self._quorum = Quorum(config, log, history, role, rng)
-        self._quorum.committed_at_start = durable.committed_offset
-        self._quorum.lost_below_offset = durable.lost_below_offset
-        self._quorum.lost_by_epoch = _latest_epoch_of(durable)
-        self._quorum.no_vote_up_to_epoch = min(durable.no_vote_up_to_epoch, LAST_EPOCH)
-        self._quorum.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
+        self._quorum = Quorum(config, durable, log, history, role, rng)
         self._is_started = False
 
     def step(self, event: Event, now: Now) -> list[Effect]:
@@ -263,11 +257,3 @@ _HANDLERS: Final[dict[type[Event], Callable[[Quorum, Any], None]]] = {
     LogTrimmed: retention.log_trimmed,
     ShutDown: _shut_down,
 }
-
-
-def _latest_epoch_of(durable: DurableState) -> int | None:
-    """No epoch in which this node did anything before it started is above this; None where it isn't known."""
-    recorded = None if durable.election is None else durable.election.leader_epoch
-    if recorded is None and durable.no_vote_up_to_epoch < 0:
-        return None
-    return max(recorded or 0, durable.no_vote_up_to_epoch, durable.epochs.latest_epoch or 0)

@@ -184,15 +184,15 @@ def _append(quorum: Quorum, call: Call, answer: PartitionData) -> bool:
 
 def _go_back(quorum: Quorum, call: Call, leaders: EpochEndOffset) -> bool:
     """Our log parts from the leader's: cut it. False where that can't be, or something committed would go."""
-    reason = _why_no_cut(quorum, leaders)
+    end_offset = _cut_offset(quorum, leaders)
+    reason = _why_no_cut(quorum, leaders, end_offset)
     if reason is not None:
         refuse(quorum, call, reason)
         return False
-    end_offset = _cut_offset(quorum, leaders)
     if end_offset < quorum.committed_offset:
         keep_committed(quorum, call, end_offset)
         return False
-    _truncate(quorum, leaders)
+    _truncate(quorum, end_offset)
     return True
 
 
@@ -202,20 +202,19 @@ def _cut_offset(quorum: Quorum, leaders: EpochEndOffset) -> int:
     return min(own.end_offset, leaders.end_offset) if own.epoch == leaders.epoch else own.end_offset
 
 
-def _why_no_cut(quorum: Quorum, leaders: EpochEndOffset) -> str | None:
+def _why_no_cut(quorum: Quorum, leaders: EpochEndOffset, end_offset: int) -> str | None:
     """Why a leader of our epoch can't say this of its log and ours; None if it can."""
     said = f"it ends epoch {leaders.epoch} at offset {leaders.end_offset}"
     if leaders.end_offset < 0:
         return f"{said}, which is none"
     if leaders.epoch > quorum.epoch:
         return f"{said}, and has none of epoch {leaders.epoch}: it leads {quorum.epoch}"
-    if _cut_offset(quorum, leaders) >= quorum.log.end_offset:
+    if end_offset >= quorum.log.end_offset:
         return f"{said}, which leaves nothing to cut of our log"
     return None
 
 
-def _truncate(quorum: Quorum, leaders: EpochEndOffset) -> None:
-    end_offset = _cut_offset(quorum, leaders)
+def _truncate(quorum: Quorum, end_offset: int) -> None:
     quorum.log.truncate_to(end_offset)
     quorum.history.truncate_from_end(end_offset)
     quorum.emit(TruncateLog(end_offset))

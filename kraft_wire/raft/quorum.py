@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
-from kraft_wire.raft.config import RaftConfig, Randomness
+from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
     CancelRequest,
@@ -40,6 +40,7 @@ class Quorum:
     def __init__(
         self,
         config: RaftConfig,
+        durable: DurableState,
         log: LogState,
         history: VoterSetHistory,
         state: RoleState,
@@ -58,11 +59,11 @@ class Quorum:
         self.is_handing_over = False
         self.is_stopped = False
         self.stop_deadline_ms: int | None = None
-        self.lost_below_offset: int | None = None
-        self.lost_by_epoch: int | None = None
-        self.no_vote_up_to_epoch = -1
-        self.committed_at_start = 0
-        self.recorded_epoch = 0
+        self.lost_below_offset = durable.lost_below_offset
+        self.lost_by_epoch = _latest_epoch_of(durable)
+        self.no_vote_up_to_epoch = min(durable.no_vote_up_to_epoch, LAST_EPOCH)
+        self.committed_at_start = durable.committed_offset
+        self.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
         self.lost_elections = 0
         self._highest_high_watermark: int | None = None
         self._rng = rng
@@ -250,3 +251,11 @@ class Quorum:
         """The id of a snapshot of everything below ``end_offset``. Raises KeyError for what the log no longer
         or not yet has."""
         return SnapshotId(end_offset, self.log.epoch_at(end_offset - 1))
+
+
+def _latest_epoch_of(durable: DurableState) -> int | None:
+    """No epoch in which this node did anything before it started is above this; None where it isn't known."""
+    recorded = None if durable.election is None else durable.election.leader_epoch
+    if recorded is None and durable.no_vote_up_to_epoch < 0:
+        return None
+    return max(recorded or 0, durable.no_vote_up_to_epoch, durable.epochs.latest_epoch or 0)

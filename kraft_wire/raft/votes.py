@@ -9,7 +9,7 @@ epoch that has one, or one that claims to be us, gets INVALID_REQUEST.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, cast
+from typing import Protocol, TypedDict, cast
 
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
@@ -105,25 +105,10 @@ def _remember_vote(quorum: Quorum, candidate: ReplicaKey) -> None:
 
 
 def _vote_response(quorum: Quorum, rpc: RpcRequest, error: ErrorCode, granted: bool) -> VoteResponse:
+    partition = vote_response.PartitionData(**_answer(quorum, error), vote_granted=granted)
     return VoteResponse(
-        topics=[
-            vote_response.TopicData(
-                topic_name=CLUSTER_METADATA,
-                partitions=[
-                    vote_response.PartitionData(
-                        partition_index=METADATA_PARTITION,
-                        error_code=error,
-                        leader_id=quorum.leader_id_on_wire,
-                        leader_epoch=quorum.epoch,
-                        vote_granted=granted,
-                    )
-                ],
-            )
-        ],
-        node_endpoints=[
-            vote_response.NodeEndpoint(node_id=quorum.leader_id_on_wire, host=host, port=port)
-            for host, port in _leader_addresses(quorum, rpc)
-        ],
+        topics=[vote_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
+        node_endpoints=[vote_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)],
     )
 
 
@@ -150,23 +135,11 @@ def handle_begin_quorum_epoch(quorum: Quorum, rpc: RpcRequest) -> None:
 
 
 def _begin_response(quorum: Quorum, rpc: RpcRequest, error: ErrorCode) -> BeginQuorumEpochResponse:
+    partition = begin_quorum_epoch_response.PartitionData(**_answer(quorum, error))
     return BeginQuorumEpochResponse(
-        topics=[
-            begin_quorum_epoch_response.TopicData(
-                topic_name=CLUSTER_METADATA,
-                partitions=[
-                    begin_quorum_epoch_response.PartitionData(
-                        partition_index=METADATA_PARTITION,
-                        error_code=error,
-                        leader_id=quorum.leader_id_on_wire,
-                        leader_epoch=quorum.epoch,
-                    )
-                ],
-            )
-        ],
+        topics=[begin_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
         node_endpoints=[
-            begin_quorum_epoch_response.NodeEndpoint(node_id=quorum.leader_id_on_wire, host=host, port=port)
-            for host, port in _leader_addresses(quorum, rpc)
+            begin_quorum_epoch_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)
         ],
     )
 
@@ -217,23 +190,11 @@ def successor_wait_ms(key: ReplicaKey, successors: list[ReplicaKey], max_ms: int
 
 
 def _end_response(quorum: Quorum, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:
+    partition = end_quorum_epoch_response.PartitionData(**_answer(quorum, error))
     return EndQuorumEpochResponse(
-        topics=[
-            end_quorum_epoch_response.TopicData(
-                topic_name=CLUSTER_METADATA,
-                partitions=[
-                    end_quorum_epoch_response.PartitionData(
-                        partition_index=METADATA_PARTITION,
-                        error_code=error,
-                        leader_id=quorum.leader_id_on_wire,
-                        leader_epoch=quorum.epoch,
-                    )
-                ],
-            )
-        ],
+        topics=[end_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
         node_endpoints=[
-            end_quorum_epoch_response.NodeEndpoint(node_id=quorum.leader_id_on_wire, host=host, port=port)
-            for host, port in _leader_addresses(quorum, rpc)
+            end_quorum_epoch_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)
         ],
     )
 
@@ -270,9 +231,32 @@ def _listeners(listeners: Iterable[_Listener]) -> Endpoints:
     return endpoints_of((listener.name, listener.host, listener.port) for listener in listeners)
 
 
-def _leader_addresses(quorum: Quorum, rpc: RpcRequest) -> list[tuple[str, int]]:
-    """Host and port of the leader, where it is known and the version has room for it."""
+class _Answer(TypedDict):
+    partition_index: int
+    error_code: ErrorCode
+    leader_id: int
+    leader_epoch: int
+
+
+def _answer(quorum: Quorum, error: ErrorCode) -> _Answer:
+    """What the answers to all three say of the partition."""
+    return {
+        "partition_index": METADATA_PARTITION,
+        "error_code": error,
+        "leader_id": quorum.leader_id_on_wire,
+        "leader_epoch": quorum.epoch,
+    }
+
+
+class _Address(TypedDict):
+    node_id: int
+    host: str
+    port: int
+
+
+def _leader_addresses(quorum: Quorum, rpc: RpcRequest) -> list[_Address]:
+    """Where the leader is, where that is known and the version has room for it."""
     endpoint = quorum.leader_endpoint(rpc.listener)
     if rpc.version < FIRST_WITH_ENDPOINTS or endpoint is None or quorum.leader_id_on_wire < 0:
         return []
-    return [(endpoint.host, endpoint.port)]
+    return [{"node_id": quorum.leader_id_on_wire, "host": endpoint.host, "port": endpoint.port}]

@@ -11,6 +11,7 @@ import msgspec
 
 from kraft_wire.sim.brokers import SimBroker
 from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.disk import Disk
 from kraft_wire.sim.links import Pair
 from kraft_wire.sim.node import NextFlush, SimNode
 from kraft_wire.sim.scheduler import MS
@@ -162,22 +163,18 @@ def _fail_fsync(strike: Strike) -> None:
         strike.cluster.restart_when_dead(node, strike.duration_us)
 
 
-def _flip_bit(strike: Strike) -> None:
-    node = strike.node
-    if strike.cluster.may_damage(node):
-        node.lose_power(strike.chance)
-        if node.disk.flip_bit(strike.chance):
-            strike.cluster.damaged(node)
-        strike.restart_later(node)
+def _damage(do: Callable[[Disk, random.Random], bool]) -> Callable[[Strike], None]:
+    """``do`` says whether it did any."""
 
+    def strike_disk(strike: Strike) -> None:
+        node = strike.node
+        if strike.cluster.may_damage(node):
+            node.lose_power(strike.chance)
+            if do(node.disk, strike.chance):
+                strike.cluster.damaged(node)
+            strike.restart_later(node)
 
-def _corrupt_snapshot(strike: Strike) -> None:
-    node = strike.node
-    if strike.cluster.may_damage(node):
-        node.lose_power(strike.chance)
-        if node.disk.corrupt_snapshot(strike.chance):
-            strike.cluster.damaged(node)
-        strike.restart_later(node)
+    return strike_disk
 
 
 def _lose_quorum_state(strike: Strike) -> None:
@@ -186,15 +183,6 @@ def _lose_quorum_state(strike: Strike) -> None:
     if node.disk.may_lose_election_state:
         node.disk.lose_election_state()
     strike.restart_later(node)
-
-
-def _misdirect_write(strike: Strike) -> None:
-    node = strike.node
-    if strike.cluster.may_damage(node):
-        node.lose_power(strike.chance)
-        if node.disk.misdirect_write(strike.chance):
-            strike.cluster.damaged(node)
-        strike.restart_later(node)
 
 
 def _reformat(strike: Strike) -> None:
@@ -308,12 +296,12 @@ FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "reset": _reset,
     "stall-disk": _stall_disk,
     "fsync-error": _fail_fsync,
-    "flip-bit": _flip_bit,
-    "corrupt-snapshot": _corrupt_snapshot,
+    "flip-bit": _damage(Disk.flip_bit),
+    "corrupt-snapshot": _damage(Disk.corrupt_snapshot),
     "lose-quorum-state": _lose_quorum_state,
     "garble": _garble,
     "jump-clock": _jump_clock,
-    "misdirect-write": _misdirect_write,
+    "misdirect-write": _damage(Disk.misdirect_write),
     "reformat": _reformat,
     "read-error": _fail_read,
     "full-disk": _fill_disk,

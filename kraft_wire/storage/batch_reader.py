@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, Batch, scan_batches
+from kraft_wire.log.batch import BEGINNING, HEADER_SIZE_BYTES, LENGTH_END, Batch, scan_batches
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.storage.disk import read_at
 
 CHUNK_SIZE_BYTES = 1024 * 1024
 
-_BEGINNING = Struct(">qi")
 _LAST_OFFSET_DELTA = Struct(">i")
 _LAST_OFFSET_DELTA_POSITION = 23
 
@@ -49,7 +48,7 @@ def _size_of_first(data: bytes, position: int, end: int) -> int:
     available = end - position
     if available < LENGTH_END:
         raise CorruptBatch(position, -1, f"cut off: {available} bytes are left")
-    base_offset, length = _BEGINNING.unpack_from(data)
+    base_offset, length = BEGINNING.unpack_from(data)
     size_bytes: int = LENGTH_END + length
     if size_bytes > available:
         reason = f"cut off: {available} bytes are left of a batch of {size_bytes}"
@@ -77,7 +76,7 @@ def _extent(data: bytes, offset: int, end_offset: int, max_bytes: int) -> tuple[
     at = 0
     start = stop = -1
     while len(data) - at >= HEADER_SIZE_BYTES:
-        base_offset, length = _BEGINNING.unpack_from(data, at)
+        base_offset, length = BEGINNING.unpack_from(data, at)
         following = at + LENGTH_END + length
         if following > len(data):
             return max(start, 0), max(stop, 0), following

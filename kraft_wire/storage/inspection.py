@@ -207,7 +207,8 @@ class _Inspector:
     # The log.
 
     def _log(self) -> None:
-        durable_floor = believed(read_floor(self.partition), self.quorum_epoch).offset
+        floor = read_floor(self.partition)
+        durable_floor = believed(floor, self.quorum_epoch).offset
         # A running controller may begin an epoch between two of our looks.
         max_epoch = None if self.report.controller_pid is not None else self.quorum_epoch
         with ExitStack() as stack:
@@ -228,7 +229,6 @@ class _Inspector:
         self.start_offset, self.end_offset = segments[0].base_offset, found.chain.next_offset
         has_note = (self.partition / NO_VOTE_UP_TO).exists()
         if not has_note and not (self.partition / QUORUM_STATE).exists():
-            floor = read_floor(self.partition)
             if self.end_offset:
                 self._add(self.partition / QUORUM_STATE, "missing", "and the log is not empty")
             elif floor is not None and floor.quorum_epoch:

@@ -9,7 +9,15 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kraft_wire.log.batch import HEADER_SIZE_BYTES, LENGTH_END, MAGIC, Batch, is_intact
+from kraft_wire.log.batch import (
+    BEGINNING,
+    HEADER_SIZE_BYTES,
+    LENGTH_END,
+    MAGIC,
+    MAGIC_POSITION,
+    Batch,
+    is_intact,
+)
 from kraft_wire.log.chain import last_voters
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -26,8 +34,6 @@ _BLOCK_SIZE_BYTES = 512
 _MAX_LENGTH = 16 * 1024 * 1024
 _WINDOW_SIZE_BYTES = 16 * 1024 * 1024
 _BASE_OFFSET = Struct(">q")
-_BEGINNING = Struct(">qi")
-_MAGIC_POSITION = 16
 _MAX_PLAUSIBLE_GAP = 2**31
 
 
@@ -86,12 +92,12 @@ def is_cut_off(segment: SegmentBytes, position: int, offset: int) -> bool:
     rest = bytearray(read_at(segment.fd, position, _MAX_LENGTH))
     if len(rest) < HEADER_SIZE_BYTES:
         return True
-    base_offset, length, magic = *_BEGINNING.unpack_from(rest), rest[_MAGIC_POSITION]
+    base_offset, length, magic = *BEGINNING.unpack_from(rest), rest[MAGIC_POSITION]
     if base_offset != offset or magic != MAGIC or not 0 < length < _MAX_LENGTH:
         return False
     if LENGTH_END + length <= len(rest):
         return False
-    _BEGINNING.pack_into(rest, 0, base_offset, len(rest) - LENGTH_END)
+    BEGINNING.pack_into(rest, 0, base_offset, len(rest) - LENGTH_END)
     return not is_intact(bytes(rest))
 
 
