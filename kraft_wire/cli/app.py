@@ -11,7 +11,7 @@ from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
 
 COMMANDS = "kraft_wire.cli"
 HELP_FLAGS = {"--help", "-h"}
-GROUPS = {"storage", "codec"}
+GROUPS = {"storage", "codec", "pipeline"}
 """Commands that alone only show their help, as no command at all does."""
 
 
@@ -56,6 +56,9 @@ codec = _app("codec", "Decode and encode messages of Kafka's protocol: JSON line
 codec.command(f"{COMMANDS}.codec_decode:codec_decode", name="decode")
 codec.command(f"{COMMANDS}.codec_encode:codec_encode", name="encode")
 app.command(codec)
+
+pipeline = _app("pipeline", "Clusters' metadata logs as tables: what to do with them where they are kept.")
+app.command(pipeline)
 
 
 def _resolve(commands: App) -> None:

@@ -36,7 +36,7 @@ COMMANDS = (
 def test_help_lists_every_command_with_what_it_does(words: list[str], capsys: Capture) -> None:
     assert main(words) == 0
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
-    for command in ("server", "dev", "dump-log", "sim", "codec", "storage"):
+    for command in ("server", "dev", "dump-log", "sim", "codec", "pipeline", "storage"):
         (line,) = [line for line in lines if line.startswith(f"{command} ")]
         assert line.removeprefix(command).strip()
 
