@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpoch
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
-from kraft_wire.raft import append, duties, elections, fetch, install, membership, retention
+from kraft_wire.raft import append, duties, elections, fetch, follow, install, membership, retention
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.describe import handle_describe_quorum
 from kraft_wire.raft.effects import Effect, RoleChanged
@@ -235,6 +235,7 @@ def _abandon(quorum: Quorum, event: RequestAbandoned) -> None:
 
 def _log_truncated(quorum: Quorum, event: LogTruncated) -> None:
     quorum.log.size_bytes -= event.deleted_bytes
+    follow.truncated(quorum, event.end_offset)
 
 
 def _shut_down(quorum: Quorum, event: ShutDown) -> None:

@@ -65,8 +65,9 @@ class CancelRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class TruncateLog(msgspec.Struct, frozen=True, gc=False):
-    """Cut the log at ``end_offset``, a batch's beginning, and report ``LogTruncated``. What remains, and that
-    it ends there, is on stable storage before any later effect is executed."""
+    """Cut the log at ``end_offset``, or at the beginning of the batch that holds it, and report
+    ``LogTruncated``. What remains, and that it ends there, is on stable storage before any later effect is
+    executed."""
 
     end_offset: int
 

@@ -93,8 +93,10 @@ class Flushed(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogTruncated(msgspec.Struct, frozen=True, gc=False):
-    """``TruncateLog`` is done: so many bytes of segments are gone."""
+    """``TruncateLog`` is done: the log ends at ``end_offset``, which is lower than asked for where that was
+    within a batch; so many bytes of segments are gone."""
 
+    end_offset: int
     deleted_bytes: int
 
 

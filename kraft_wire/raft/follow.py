@@ -21,6 +21,7 @@ from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchRes
 from kraft_wire.raft import elections, install
 from kraft_wire.raft.checks import METADATA_PARTITION
 from kraft_wire.raft.effects import AppendBatch, TruncateLog
+from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.fetched import fetched_batches
 from kraft_wire.raft.outgoing import Call
@@ -215,6 +216,20 @@ def _why_no_cut(quorum: Quorum, leaders: EpochEndOffset, end_offset: int) -> str
 
 
 def _truncate(quorum: Quorum, end_offset: int) -> None:
+    _forget_from(quorum, end_offset)
+    quorum.emit(TruncateLog(end_offset))
+
+
+def truncated(quorum: Quorum, end_offset: int) -> None:
+    """The log was cut. A leader that cuts within a batch isn't of the kind that wrote it, but logs hold whole
+    batches only. Raises InvariantViolated where that cost something committed."""
+    if end_offset < quorum.committed_offset:
+        committed = quorum.committed_offset
+        raise InvariantViolated(f"the log was cut at offset {end_offset}, and is committed up to {committed}")
+    if end_offset < quorum.log.end_offset:
+        _forget_from(quorum, end_offset)
+
+
+def _forget_from(quorum: Quorum, end_offset: int) -> None:
     quorum.log.truncate_to(end_offset)
     quorum.history.truncate_from_end(end_offset)
-    quorum.emit(TruncateLog(end_offset))

@@ -283,11 +283,9 @@ class NodeOwner:
     def _truncate_log(self, end_offset: int) -> None:
         before_bytes, before_end = self._store.log.size_bytes, self._store.log.end_offset
         now_end = self._store.log.truncate_to(end_offset)
-        if now_end != end_offset:
-            raise InvariantViolated(f"the log was to be cut at offset {end_offset} and ends at {now_end}")
         deleted_bytes = before_bytes - self._store.log.size_bytes
-        log.warning("log truncated", end_offset=end_offset, was=before_end, deleted_bytes=deleted_bytes)
-        self._step(LogTruncated(deleted_bytes))
+        log.warning("log truncated", end_offset=now_end, was=before_end, deleted_bytes=deleted_bytes)
+        self._step(LogTruncated(now_end, deleted_bytes))
 
     def _install_snapshot(self, snapshot_id: SnapshotId) -> None:
         self._reading.cancel()

@@ -443,7 +443,7 @@ class SimNode:
             check(self, gone, effect.end_offset)
         if self.disk.batches and self.disk.batches[-1].last_offset >= effect.end_offset:
             raise Violation("WholeBatches", f"node {self.id}: {effect.end_offset} is within a batch")
-        done = LogTruncated(size_bytes - self.disk.size_bytes)
+        done = LogTruncated(effect.end_offset, size_bytes - self.disk.size_bytes)
         self._world.scheduler.after(0, self._later, self.life, done)
 
     def _reply_records(self, effect: fx.ReplyRecords) -> None:

@@ -272,9 +272,10 @@ class QuorumNode:
     def _truncate(self, end_offset: int) -> None:
         kept = [batch for batch in self.batches if batch.header.next_offset <= end_offset]
         deleted_bytes = sum(len(batch.data) for batch in self.batches[len(kept) :])
-        self.batches, self.flushed_offset = kept, end_offset
-        assert self.end_offset == end_offset, "cut within a batch"
-        self.quorum.later(0, self._alive(lambda: self.step(LogTruncated(deleted_bytes))))
+        self.batches = kept
+        self.flushed_offset = self.end_offset
+        done = LogTruncated(self.end_offset, deleted_bytes)
+        self.quorum.later(0, self._alive(lambda: self.step(done)))
 
     def _begin_flush(self) -> None:
         if self.is_flushing or self.disk_is_stuck:

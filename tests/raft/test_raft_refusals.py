@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from core_quorum import CoreQuorum, QuorumNode
+from core_quorum import FLUSH_MS, CoreQuorum, QuorumNode
 from lone_node import CLUSTER_ID, LISTENER
 
-from kraft_wire.log.batch import CONTROL, encode_keyed_batch
+from kraft_wire.log.batch import CONTROL, encode_batch, encode_keyed_batch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
@@ -145,6 +145,25 @@ def test_a_diverging_epoch_that_cannot_be(
 def test_a_diverging_epoch_below_what_is_committed(leader: FalseLeader, epoch: int, end_offset: int) -> None:
     said = EpochEndOffset(epoch=epoch, end_offset=end_offset)
     leader.lacks_committed(leader.answers(diverging_epoch=said), end_offset)
+
+
+def test_a_diverging_epoch_within_a_batch(leader: FalseLeader) -> None:
+    """The batch goes as a whole, and the leader is followed from there on."""
+    node, begin_offset = leader.node, leader.end_offset + 1
+    record = (b"\0\0\0\2", LeaderChangeMessage().encode(0))
+    data = encode_keyed_batch(leader.end_offset, leader.epoch, 0, [record], attributes=CONTROL)
+    data += encode_batch(begin_offset, leader.epoch, 0, [b"a", b"b", b"c"])
+    leader.answers(records=data)
+    assert node.end_offset == begin_offset + 3
+    leader.quorum.run_for(FLUSH_MS)
+    leader.answers(diverging_epoch=EpochEndOffset(epoch=leader.epoch, end_offset=begin_offset + 1))
+    leader.quorum.run_for(0)
+    assert node.end_offset == begin_offset
+    leader.answers(records=b"")  # to the Fetch that left before the cut
+    leader.answers(records=encode_batch(begin_offset, leader.epoch, 0, [b"d"]))
+    assert node.end_offset == begin_offset + 1
+    leader.quorum.heal()
+    leader.quorum.run_until(leader.quorum.agree)
 
 
 # Snapshots.
