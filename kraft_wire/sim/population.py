@@ -107,6 +107,8 @@ class Population:
             registered = state.brokers.get(broker.id)
             if registered is None or registered.epoch != broker.epoch or registered.fenced:
                 return f"broker {broker.id} of epoch {broker.epoch} is {registered}"
+            if broker.is_stopping:
+                return f"broker {broker.id} waits to be let go"
             if broker.view_end <= self._known_by_all:
                 return f"broker {broker.id} has read up to {broker.view_end}"
         for topic in state.topics:
