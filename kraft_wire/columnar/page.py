@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """The data records of some batches, in the order of the log. Control records aren't among them."""
+    """The data records of some batches, in the order of the log. Control records aren't among them;
+    ``control_batches`` hold those."""
 
     def __init__(self, data: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> None:
         self.batches = [(position, header) for position, header in batches if not header.is_control]
+        self.control_batches = [(position, header) for position, header in batches if header.is_control]
         self.chunk = Chunk(data)
 
     @classmethod

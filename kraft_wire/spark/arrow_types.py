@@ -34,9 +34,14 @@ PLACE: Final = (
     pa.field("epoch", pa.int32()),
     pa.field("timestamp", pa.timestamp("us", tz="UTC")),
     pa.field("committed", pa.bool_()),
+    pa.field("in_snapshot", pa.bool_()),
     pa.field("version", pa.int16()),
 )
-"""Where a record is in which log: the first columns of every table of records."""
+"""Where a record is in which log: the first columns of every table of records.
+
+A record that is ``in_snapshot`` is part of what the cluster was at ``offset``, the last that the snapshot
+covers; when it was written, and in which epoch, the snapshot doesn't say.
+"""
 
 _TAKEN: Final = frozenset(field.name for field in PLACE)
 

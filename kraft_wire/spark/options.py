@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.registry import message_class
+from kraft_wire.spark.positions import Positions, parse_positions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
     from kraft_wire.protocol.message import Message
     from kraft_wire.spark.record_tables import LogPlace
 
+T = TypeVar("T")
+
 RECORDS: Final = "records"
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+SNAPSHOT: Final = "snapshot"
+ALL: Final = "all"
+COMMITTED: Final = "committed"
+FAIL: Final = "fail"
+ROW: Final = "row"
 
 
 class BadOption(ValueError):
@@ -27,12 +37,24 @@ class BadOption(ValueError):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``paths`` are folders or globs. ``table`` is one of ``table_names``; ``columns`` are some of its, None
-    for all."""
+    """What is read and how.
+
+    ``paths`` are folders or globs. ``table`` is one of ``table_names``; ``columns`` are some of its, None for
+    all. ``starting_offsets`` is one of earliest, latest, snapshot, or positions; None where nothing was said.
+    ``ending_offsets`` is latest or positions. The limits are those of a stream's trigger.
+    """
 
     paths: tuple[str, ...]
     table: str = RECORDS
     columns: tuple[str, ...] | None = None
+    tail: str = ALL
+    starting_offsets: str | Positions | None = None
+    ending_offsets: str | Positions = LATEST
+    fail_on_data_loss: bool = True
+    corrupt: str = FAIL
+    max_offsets_per_trigger: int | None = None
+    max_bytes_per_trigger: int | None = None
+    push_filters: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -63,17 +85,82 @@ def table_names() -> list[str]:
 
 def parse_options(options: Mapping[str, str]) -> Options:
     """Raises BadOption."""
-    path = options.get("path")
-    if not path:
-        raise BadOption("path: give a folder with metadata logs in or below it, or a glob")
     table = options.get("table", RECORDS)
     if table not in table_names():
         raise BadOption(f"table: there is no {table!r}; there are {', '.join(table_names())}")
     columns = options.get("columns")
-    chosen = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    parsed = Options((path,), table, chosen)
+    parsed = Options(
+        paths=_paths(options),
+        table=table,
+        columns=None if columns is None else tuple(name.strip() for name in columns.split(",")),
+        tail=_one_of(options, "tail", (ALL, COMMITTED)),
+        starting_offsets=_offsets(options, "startingOffsets", (EARLIEST, LATEST, SNAPSHOT)),
+        ending_offsets=_offsets(options, "endingOffsets", (LATEST,)) or LATEST,
+        fail_on_data_loss=_parsed(options, "failOnDataLoss", _flag, "true or false", True),
+        corrupt=_one_of(options, "corrupt", (FAIL, ROW)),
+        max_offsets_per_trigger=_limit(options, "maxOffsetsPerTrigger"),
+        max_bytes_per_trigger=_limit(options, "maxBytesPerTrigger"),
+        push_filters=_parsed(options, "pushFilters", _flag, "true or false", False),
+    )
+    if parsed.max_offsets_per_trigger is not None and parsed.max_bytes_per_trigger is not None:
+        raise BadOption("maxOffsetsPerTrigger and maxBytesPerTrigger: give one of them")
     assert parsed.schema is not None, "judges the columns"
     return parsed
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Spark hands several paths of ``load`` over as ``paths``, in JSON."""
+    several: list[str] = _parsed(options, "paths", _texts, 'a JSON list, such as ["/logs/a", "/logs/b*"]', [])
+    path = options.get("path")
+    paths = (*([path] if path else []), *several)
+    if not paths:
+        raise BadOption("path: give a folder with metadata logs in or below it, or a glob")
+    return paths
+
+
+def _offsets(options: Mapping[str, str], name: str, words: tuple[str, ...]) -> str | Positions | None:
+    what = f'{", ".join(words)}, or JSON such as {{"CLUSTER": {{"epoch": 3, "offset": 107}}}}'
+    return _parsed(options, name, lambda text: text if text in words else parse_positions(text), what, None)
+
+
+def _one_of(options: Mapping[str, str], name: str, words: tuple[str, ...]) -> str:
+    word = options.get(name.lower(), words[0])
+    if word not in words:
+        raise BadOption(f"{name}: {word!r} is not {' or '.join(words)}")
+    return word
+
+
+def _limit(options: Mapping[str, str], name: str) -> int | None:
+    return _parsed(options, name, _positive, "a number above 0", None)
+
+
+def _parsed(options: Mapping[str, str], name: str, parse: Callable[[str], T], what: str, default: T) -> T:
+    text = options.get(name.lower())
+    if text is None:
+        return default
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise BadOption(f"{name}: {text!r} is not {what} ({error})") from None
+
+
+def _texts(text: str) -> list[str]:
+    return msgspec.json.decode(text, type=list[str])
+
+
+def _flag(text: str) -> bool:
+    """As Spark's own options, in any case."""
+    flags = {"true": True, "false": False}
+    if text.lower() not in flags:
+        raise ValueError("neither")
+    return flags[text.lower()]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("below 1")
+    return number
 
 
 def _whole_schema(table: str) -> pa.Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -13,7 +13,8 @@ from kraft_wire.columnar.fields import find_fields, is_readable
 from kraft_wire.columnar.gather import Malformed
 from kraft_wire.columnar.metadata import Kind
 from kraft_wire.columnar.page import Page
-from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.log.batch import Batch, BatchHeader, Record, iter_records
+from kraft_wire.log.control import CONTROL_RECORD_VERSION, decode_control_record
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.registry import metadata_record_class
@@ -23,15 +24,27 @@ from kraft_wire.spark.arrow_types import PLACE, column_name, schema_of
 RECORDS: Final = pa.schema(
     [*PLACE[:-1], pa.field("type", pa.string()), PLACE[-1], pa.field("json", pa.string())]
 )
-"""The table of all records, whatever their type."""
+"""The table of all records, whatever their type; control records are among them."""
+
+_TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+
+
+class SnapshotPlace(NamedTuple):
+    """What a snapshot says of all that is in it. ``timestamp_ms`` is that of the last record it covers; None
+    where that can't be read."""
+
+    end_offset: int
+    epoch: int
+    timestamp_ms: int | None
 
 
 class LogPlace(NamedTuple):
     """Whose log a page is from. Records below ``committed_end_offset`` are known to be committed; None: it
-    isn't known of any."""
+    isn't known of any. ``snapshot``: the page is from a snapshot, all of which is."""
 
     cluster: str
     committed_end_offset: int | None = None
+    snapshot: SnapshotPlace | None = None
 
 
 class _Rows(NamedTuple):
@@ -77,7 +90,7 @@ def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = No
             own["json"] = pa.array([_json(record, rows.version) for record in rows.records()], pa.string())
         return _assemble(schema, rows, log, own)
 
-    return _in_order(page, schema, batch_of, None)
+    return _in_order(page, schema, batch_of, None, _control(page))
 
 
 def _json(record: Message, version: int) -> str:
@@ -89,12 +102,17 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 
 
 def _in_order(
-    page: Page, schema: pa.Schema, batch_of: Callable[[_Rows], pa.RecordBatch], only: int | None
+    page: Page,
+    schema: pa.Schema,
+    batch_of: Callable[[_Rows], pa.RecordBatch],
+    only: int | None,
+    others: Iterable[_Rows] = (),
 ) -> list[pa.RecordBatch]:
     try:
         groups = [(rows.offsets, batch_of(rows)) for rows in _in_columns(page, only)]
     except Malformed:
         groups = [(rows.offsets, batch_of(rows)) for rows in _one_by_one(page, only)]
+    groups += [(rows.offsets, batch_of(rows)) for rows in others]
     if len(groups) < 2:
         return [batch for _, batch in groups]
     order = np.argsort(np.concatenate([offsets for offsets, _ in groups]), kind="stable")
@@ -137,15 +155,31 @@ def _rows(page: Page, kind: Kind) -> _Rows:
 def _one_by_one(page: Page, only: int | None) -> Iterator[_Rows]:
     """For pages that hold anything unusual: what is malformed raises the error that it deserves."""
     found: dict[tuple[int, int], list[tuple[int, int, int, Message]]] = {}
-    for position, header in page.batches:
-        data = page.chunk.data[position : position + header.size_bytes]
-        for record in iter_records(Batch(header, data)):
-            message, version = decode_metadata_record(record.value)
-            if only is None or only == message.API_KEY:
-                row = record.offset, header.leader_epoch, header.base_timestamp, message
-                found.setdefault((message.API_KEY, version), []).append(row)
+    for header, record in _records(page, page.batches):
+        message, version = decode_metadata_record(record.value)
+        if only is None or only == message.API_KEY:
+            row = record.offset, header.leader_epoch, header.base_timestamp, message
+            found.setdefault((message.API_KEY, version), []).append(row)
     for (_, version), rows in found.items():
         yield _decoded_rows(version, rows)
+
+
+def _control(page: Page) -> Iterator[_Rows]:
+    """There are few of them."""
+    found: dict[type[Message], list[tuple[int, int, int, Message]]] = {}
+    for header, record in _records(page, page.control_batches):
+        message = decode_control_record(record)
+        row = record.offset, header.leader_epoch, header.base_timestamp, message
+        found.setdefault(type(message), []).append(row)
+    for rows in found.values():
+        yield _decoded_rows(CONTROL_RECORD_VERSION, rows)
+
+
+def _records(page: Page, batches: Iterable[tuple[int, BatchHeader]]) -> Iterator[tuple[BatchHeader, Record]]:
+    for position, header in batches:
+        data = page.chunk.data[position : position + header.size_bytes]
+        for record in iter_records(Batch(header, data)):
+            yield header, record
 
 
 def _decoded_rows(version: int, rows: list[tuple[int, int, int, Message]]) -> _Rows:
@@ -170,7 +204,27 @@ def _assemble(schema: pa.Schema, rows: _Rows, log: LogPlace, own: dict[str, pa.A
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _offsets(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
+    return pa.array(np.full(count, log.snapshot.end_offset - 1) if log.snapshot else rows.offsets)
+
+
+def _epochs(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
+    return pa.array(
+        np.full(count, log.snapshot.epoch, np.int32) if log.snapshot else rows.epochs.astype(np.int32)
+    )
+
+
+def _timestamps(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
+    if log.snapshot is None:
+        return pa.array(rows.timestamps_ms * 1000).cast(_TIMESTAMP)
+    if log.snapshot.timestamp_ms is None:
+        return pa.nulls(count, _TIMESTAMP)
+    return pa.array(np.full(count, log.snapshot.timestamp_ms * 1000)).cast(_TIMESTAMP)
+
+
 def _committed(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
+    if log.snapshot is not None:
+        return pa.repeat(pa.scalar(True), count)
     if log.committed_end_offset is None:
         return pa.nulls(count, pa.bool_())
     committed = rows.offsets < log.committed_end_offset
@@ -179,11 +233,10 @@ def _committed(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
 
 _PLACE: Final[dict[str, Callable[[_Rows, LogPlace, int], pa.Array]]] = {
     "cluster": lambda rows, log, count: pa.repeat(pa.scalar(log.cluster, pa.string()), count),
-    "offset": lambda rows, log, count: pa.array(rows.offsets),
-    "epoch": lambda rows, log, count: pa.array(rows.epochs.astype(np.int32)),
-    "timestamp": lambda rows, log, count: pa.array(rows.timestamps_ms * 1000).cast(
-        pa.timestamp("us", tz="UTC")
-    ),
+    "offset": _offsets,
+    "epoch": _epochs,
+    "timestamp": _timestamps,
     "committed": _committed,
+    "in_snapshot": lambda rows, log, count: pa.repeat(pa.scalar(log.snapshot is not None), count),
     "version": lambda rows, log, count: pa.array(np.full(count, rows.version, np.int16)),
 }

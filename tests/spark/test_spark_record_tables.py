@@ -13,21 +13,34 @@ import pytest
 from random_messages import random_message
 
 from kraft_wire.columnar.page import Page
-from kraft_wire.log.batch import encode_batch, encode_keyed_batch, iter_records, split_batches
+from kraft_wire.log.batch import Record, encode_batch, encode_keyed_batch, iter_records, split_batches
+from kraft_wire.log.control import decode_control_record, encode_control_batch
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import METADATA_RECORDS
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
+from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.schema import Structure
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.spark.arrow_types import column_name, schema_of
-from kraft_wire.spark.record_tables import RECORDS, LogPlace, record_batches, typed_batches
+from kraft_wire.spark.record_tables import RECORDS, LogPlace, SnapshotPlace, record_batches, typed_batches
 
 JAVA_LOG = Path(__file__).parents[1] / "metadata/java-4.4.0/00000000000000000000.log"
+CONTROL_CLASSES: list[type[Message]] = [
+    LeaderChangeMessage,
+    KRaftVersionRecord,
+    VotersRecord,
+    SnapshotHeaderRecord,
+    SnapshotFooterRecord,
+]
 CLASSES = [message_class(name) for name in METADATA_RECORDS.values()]
 PLACE = LogPlace("one", 50)
 
@@ -42,9 +55,14 @@ def random_log(seed: int) -> bytes:
             encode_metadata_record(random_message(random, record_class, version), version)
             for record_class, version in chosen
         ]
-        batches.append(encode_batch(offset, epoch, 1_000_000 + epoch, values))
-        offset += len(values)
+        batches.append(encode_control_batch(offset, epoch, 1_000_000 + epoch, control_messages(random)))
+        batches.append(encode_batch(offset + 2, epoch, 1_000_000 + epoch, values))
+        offset += 2 + len(values)
     return b"".join(batches)
+
+
+def control_messages(random: Random) -> list[Message]:
+    return [random_message(random, each, 0) for each in random.sample(CONTROL_CLASSES, 2)]
 
 
 def plain(value: Any) -> Any:
@@ -60,23 +78,26 @@ def plain(value: Any) -> Any:
 
 
 def expected_rows(log: bytes) -> list[tuple[Message, dict[str, Any]]]:
-    """What the generated decoder reads, as rows of the typed tables."""
+    """What the generated decoder reads, with the first columns of every table."""
     rows = []
     for batch in split_batches(log)[0]:
-        if batch.header.is_control:
-            continue
         for record in iter_records(batch):
-            message, version = decode_metadata_record(record.value)
+            message, version = decoded(record, is_control=batch.header.is_control)
             row = {
                 "cluster": "one",
                 "offset": record.offset,
                 "epoch": batch.header.leader_epoch,
                 "timestamp": datetime.fromtimestamp(record.timestamp / 1000, UTC),
                 "committed": True if record.offset < 50 else None,
+                "in_snapshot": False,
                 "version": version,
             }
             rows.append((message, row))
     return rows
+
+
+def decoded(record: Record, *, is_control: bool) -> tuple[Message, int]:
+    return (decode_control_record(record), 0) if is_control else decode_metadata_record(record.value)
 
 
 def table_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[dict[str, Any]]:
@@ -115,6 +136,23 @@ def test_all_records_are_there_in_order_with_their_json(log: bytes) -> None:
     ]
     found = table_of(record_batches(page, PLACE), RECORDS)
     assert [{**row, "json": msgspec.json.decode(row["json"])} for row in found] == expected
+
+
+def test_a_snapshots_records_are_all_at_its_last_offset() -> None:
+    page, _ = Page.of(random_log(3))
+    place = LogPlace("one", None, SnapshotPlace(end_offset=900, epoch=4, timestamp_ms=5_000))
+    found = table_of(record_batches(page, place), RECORDS)
+    in_log = table_of(record_batches(page, PLACE), RECORDS)
+    when = datetime.fromtimestamp(5, UTC)
+    says = {"offset": 899, "epoch": 4, "timestamp": when, "committed": True, "in_snapshot": True}
+    assert found == [{**row, **says} for row in in_log]
+
+
+def test_a_snapshot_that_does_not_say_when_has_no_time() -> None:
+    page, _ = Page.of(random_log(3))
+    place = LogPlace("one", None, SnapshotPlace(900, 4, None))
+    rows = table_of(record_batches(page, place, ["timestamp"]), pa.schema([RECORDS.field("timestamp")]))
+    assert {row["timestamp"] for row in rows} == {None}
 
 
 def test_chosen_columns_are_all_that_is_made() -> None:
