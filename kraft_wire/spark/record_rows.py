@@ -32,6 +32,7 @@ CONTROL_TYPES: Final = frozenset(
         SnapshotFooterRecord,
     )
 )
+NO_TIMESTAMP: Final = -1
 _TYPES: Final = CONTROL_TYPES | frozenset(METADATA_RECORDS.values())
 
 
@@ -48,9 +49,13 @@ class BadRow(LogError):
         return f"{self.row.cluster}, {where} {self.row.offset}, epoch {self.row.epoch}: {self.reason}"
 
 
+class NotReached(LogError):
+    """A past that no rows tell of."""
+
+
 class RecordRow(NamedTuple):
     """A record of a log, or of a snapshot, whose rows all have the last offset that it covers, its epoch, and
-    the timestamp of the last record that it covers."""
+    the timestamp of the last record that it covers, or NO_TIMESTAMP."""
 
     cluster: str
     offset: int
@@ -81,13 +86,18 @@ COLUMNS: Final = ("cluster", "offset", "epoch", "timestamp", "in_snapshot", "typ
 
 def rows_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[RecordRow]:
     """The rows of Arrow batches."""
+    for batch in batches:
+        columns = {name: batch.column(name) for name in COLUMNS}
+        columns["timestamp"] = _milliseconds(columns["timestamp"])
+        yield from map(RecordRow._make, zip(*(columns[name].to_pylist() for name in COLUMNS), strict=True))
+
+
+def _milliseconds(timestamps: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for batch in batches:
-        columns = {name: batch.column(name) for name in COLUMNS}
-        columns["timestamp"] = pc.cast(pc.cast(columns["timestamp"], pa.timestamp("ms", "UTC")), pa.int64())
-        yield from map(RecordRow._make, zip(*(columns[name].to_pylist() for name in COLUMNS), strict=True))
+    whole = pc.cast(timestamps, pa.timestamp("ms", "UTC"))
+    return pc.fill_null(pc.cast(whole, pa.int64()), NO_TIMESTAMP)
 
 
 class AnyRow(Protocol):
@@ -99,6 +109,20 @@ class AnyRow(Protocol):
 def rows_of_rows(rows: Iterable[AnyRow]) -> Iterator[RecordRow]:
     """The rows of ``DataFrame.toLocalIterator``, or of mappings."""
     for row in rows:
-        timestamp: datetime = row["timestamp"]
+        timestamp: datetime | None = row["timestamp"]
         values = {name: row[name] for name in COLUMNS if name != "timestamp"}
-        yield RecordRow(timestamp_ms=round(timestamp.timestamp() * 1000), **values)
+        timestamp_ms = NO_TIMESTAMP if timestamp is None else round(timestamp.timestamp() * 1000)
+        yield RecordRow(timestamp_ms=timestamp_ms, **values)
+
+
+def up_to(rows: Iterable[RecordRow], offset: int) -> Iterator[RecordRow]:
+    """The rows that made the log up to a record, and this one. Raises NotReached where there are no more."""
+    reached = -1
+    for row in rows:
+        if row.offset > offset:
+            break
+        reached = max(reached, row.offset)
+        yield row
+    if reached < offset:
+        known = f"end at offset {reached}" if reached >= 0 else "begin later, or there are none"
+        raise NotReached(f"offset {offset} is asked for, and the rows {known}")

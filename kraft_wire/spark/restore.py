@@ -1,9 +1,10 @@
 """The past of a cluster as a node's folder: rows of the table ``records`` written back as a metadata log.
 
 Whoever voted in those days must not be waited for, nor asked: the node that gets the folder is to be alone.
-With static voters (kraft.version 0) its configuration says so. Voters in the log (kraft.version 1) are
-changed as after an election: behind the last row comes an epoch that this node leads, whose VotersRecord
-names nobody else, with a new directory id and no endpoints; a leader adds its own.
+With static voters (kraft.version 0) its configuration says so. Where voters are in the log (kraft.version 1),
+one more VotersRecord follows the last row, as if its leader had removed everybody else: it names this node,
+with a new directory id and without endpoints, which a leader adds itself. It is one record, for Kafka's
+metadata shell waits forever at the end of a file whose last control records are more.
 """
 
 from __future__ import annotations
@@ -25,9 +26,6 @@ from kraft_wire.log.files import (
     partition_metadata_text,
 )
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
-from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
-from kraft_wire.protocol.messages.leader_change_message import Voter as LeadersVoter
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.voters import ReplicaKey, Voter, voter_set
 from kraft_wire.spark.record_rows import BadRow, RecordRow
@@ -107,11 +105,17 @@ def _write_log(rows: Iterable[RecordRow], partition: Path, identity: Identity, d
         if not log.end_offset:
             raise MissingRows(f"there is no row of cluster {identity.cluster_id}")
         restored = _described(log)
-        quorum_epoch = _appoint(identity, log)
-        state = ElectionState(leader_epoch=quorum_epoch)
-        voter_ids = [identity.node_id]
-        write_election_state(partition, state, disk, kraft_version=log.kraft_version, voter_ids=voter_ids)
-        log.settle(quorum_epoch)
+        if log.kraft_version > 0:
+            alone = voter_set([Voter(ReplicaKey(identity.node_id, identity.directory_id))])
+            log.append_control(alone.to_record())
+        write_election_state(
+            partition,
+            ElectionState(leader_epoch=log.epoch),
+            disk,
+            kraft_version=log.kraft_version,
+            voter_ids=[identity.node_id],
+        )
+        log.settle()
     return restored
 
 
@@ -125,18 +129,3 @@ def _described(log: RestoredLog) -> Restored:
         snapshot_id=log.snapshot_id,
         superseded_count=log.superseded_count,
     )
-
-
-def _appoint(identity: Identity, log: RestoredLog) -> int:
-    """Let nobody else vote, by what a leader writes first. Returns the epoch that quorum-state is to name."""
-    if not log.kraft_version:
-        return log.epoch
-    epoch = log.epoch + 1
-    voters = [LeadersVoter(voter_id=identity.node_id)]
-    messages = [
-        LeaderChangeMessage(leader_id=identity.node_id, voters=voters, granting_voters=voters),
-        KRaftVersionRecord(kraft_version=log.kraft_version),
-        voter_set([Voter(ReplicaKey(identity.node_id, identity.directory_id))]).to_record(),
-    ]
-    log.append_control(epoch, messages)
-    return epoch

@@ -94,14 +94,14 @@ class RestoredLog:
         if self._missing_offset is not None:
             raise MissingRows(f"there is no row of offset {self._missing_offset}, and no snapshot behind it")
 
-    def append_control(self, epoch: int, messages: list[Message]) -> None:
-        """A control batch that no row says. Raises DiskFailed."""
-        batch = encode_control_batch(self.end_offset, epoch, self.last_timestamp_ms, messages)
+    def append_control(self, message: Message) -> None:
+        """A control record that no row says, of the last epoch and time. Raises DiskFailed."""
+        batch = encode_control_batch(self.end_offset, self.epoch, self.last_timestamp_ms, [message])
         self._log.append([batch])
 
-    def settle(self, quorum_epoch: int) -> None:
+    def settle(self) -> None:
         """Everything is on stable storage then, and counts as committed. Raises DiskFailed."""
-        self._log.note_quorum_epoch(quorum_epoch)
+        self._log.note_quorum_epoch(self.epoch)
         self._log.note_committed(self._log.end_offset)
         self._log.flush()
 

@@ -24,6 +24,7 @@ COMMANDS = (
     ("sim",),
     ("codec", "decode"),
     ("codec", "encode"),
+    ("pipeline", "restore"),
     ("storage", "format"),
     ("storage", "info"),
     ("storage", "random-uuid"),

@@ -1,0 +1,152 @@
+"""The past of a cluster, restored from a lake: Kafka's tools read it, both controllers go on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+from compat.conftest import make_workspace
+from compat.harness import clients, views
+from compat.harness.cluster import NEWEST_KAFKA, Cluster, ControllerKind
+from compat.harness.jars import find_jars
+from compat.harness.nodes import JvmBroker, JvmController, Node, OurController, run_command
+from compat.harness.processes import Workspace
+from compat.harness.tool_server import ToolServer
+from compat.harness.tools import KafkaTools, segments, snapshots
+from compat.harness.waiting import wait_until
+from kraft_wire.spark.session import session
+
+RESTORED_ID = 101
+"""Nobody who voted in the log."""
+TOPICS = {f"topic-{n}" for n in range(10)}
+RELEASE = "4.3.1"
+"""The shell of 4.3.1 knows nothing newer."""
+
+
+class Past(NamedTuple):
+    """A cluster that is gone: its id, its controller's folder, the lake, and the offset at which a topic was
+    deleted."""
+
+    cluster_id: str
+    folder: Path
+    lake: Path
+    doomed_offset: int
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in ("ours", "java")],
+)
+def past(
+    request: pytest.FixtureRequest, tool_server: ToolServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Past]:
+    kind: ControllerKind = request.param
+    for workspace in make_workspace(tmp_path_factory.mktemp("past")):
+        yield _lived(workspace, tool_server, kind)
+
+
+def _lived(workspace: Workspace, tool_server: ToolServer, kind: ControllerKind) -> Past:
+    small = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
+    cluster = Cluster(workspace, tool_server, kind, RELEASE, small)
+    cluster.start(log_dir_counts=[1])
+    for topic in sorted(TOPICS):
+        cluster.create_topic(topic, 3, 1, config={"retention.ms": "7200000"})
+    cluster.create_topic("doomed", 1, 1)
+    clients.delete_topic(cluster.admin(), "doomed")
+    cluster.wait_for_absence("doomed")
+    folder = cluster.controller.data_folder
+    wait_until(lambda: len(snapshots(folder)) > 1, "a snapshot beside the one made by formatting")
+    cluster.brokers[1].stop()
+    cluster.controller.stop()
+    lake = workspace.folder / "lake"
+    _write_lake(folder, lake)
+    return Past(cluster.cluster_id, folder, lake, _removal_offset(lake))
+
+
+def _write_lake(folder: Path, lake: Path) -> None:
+    spark = _spark()
+    try:
+        records = spark.read.format("kraft").load(str(folder))
+        records.repartition(3).write.partitionBy("cluster").parquet(str(lake / "records"))
+    finally:
+        spark.stop()
+
+
+def _spark() -> SparkSession:
+    quick = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    return session("local[1]", quick)
+
+
+def _removal_offset(lake: Path) -> int:
+    removed = ds.dataset(lake / "records").to_table(
+        columns=["offset"], filter=pc.field("type") == "RemoveTopicRecord"
+    )
+    (offset,) = removed.column("offset").to_pylist()
+    return int(offset)
+
+
+def restore(past: Past, into: Path, *options: str) -> None:
+    common = [f"--target={past.lake}", f"--cluster={past.cluster_id}", f"--into={into}"]
+    done = run_command("pipeline", "restore", *common, f"--node-id={RESTORED_ID}", *options)
+    assert done.returncode == 0, done.stderr
+
+
+def test_kafkas_dump_reads_the_same_records(past: Past, tools: KafkaTools, tmp_path: Path) -> None:
+    restore(past, tmp_path / "restored")
+    (segment,) = segments(tmp_path / "restored")
+    dumped = tools.dump_log(segment)
+    assert dumped.stderr == ""
+    assert "isvalid: true" in dumped.stdout and "isvalid: false" not in dumped.stdout
+    assert tools.metadata_records(segment) == tools.metadata_records(*segments(past.folder))
+
+
+def test_kafkas_metadata_shell_shows_the_past(past: Past, tools: KafkaTools, tmp_path: Path) -> None:
+    for offset, topics in (
+        (past.doomed_offset, TOPICS),
+        (past.doomed_offset - 1, TOPICS | {"doomed"}),
+    ):
+        folder = tmp_path / str(offset)
+        restore(past, folder, f"--as-of-offset={offset}")
+        (segment,) = segments(folder)
+        tools.wait_for_shell(
+            segment,
+            "ls",
+            "/image/topics/byName",
+            expected=lambda printed, topics=topics: set(printed.split()) == topics,  # type: ignore[misc]
+        )
+
+
+@pytest.mark.parametrize("kind", ["ours", "java"])
+def test_a_controller_goes_on_from_the_past(
+    past: Past, kind: ControllerKind, workspace: Workspace, tool_server: ToolServer
+) -> None:
+    controller = _controller(kind, workspace, tool_server)
+    restore(past, controller.data_folder, f"--as-of-offset={past.doomed_offset - 1}")
+    controller.start()
+    controller.wait_until_ready()
+    broker = JvmBroker(workspace, 2, find_jars(RELEASE), tool_server, controller.address)
+    broker.format(past.cluster_id)
+    broker.start()
+    broker.wait_until_ready()
+    wait_until(lambda: 2 in views.live_brokers(broker), "the broker to see itself unfenced")
+    assert views.topics(broker) == TOPICS | {"doomed"}
+    clients.create_topic(clients.admin(broker.address), "new", 1, 1)
+    views.wait_for_topic([broker], "new", 1)
+    broker.stop()
+    controller.stop()
+
+
+def _controller(kind: ControllerKind, workspace: Workspace, tools: ToolServer) -> Node:
+    if kind == "ours":
+        return OurController(workspace, RESTORED_ID)
+    return JvmController(workspace, RESTORED_ID, find_jars(NEWEST_KAFKA), tools)

@@ -1,0 +1,91 @@
+"""``kraft-wire pipeline restore``: a cluster's metadata of some day, as a folder for a controller."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kraft_wire.cli.errors import EXIT_OK, CommandError
+from kraft_wire.server.entropy import SystemEntropy
+
+if TYPE_CHECKING:
+    from kraft_wire.spark.restore import Restored
+
+
+def pipeline_restore(
+    *,
+    target: str,
+    cluster: str,
+    into: Path,
+    node_id: int,
+    as_of_offset: int | None = None,
+    as_of_time: str | None = None,
+) -> int:
+    """Write a cluster's records back as a metadata folder: what its log was at an offset or a time.
+
+    The controller that gets the folder is alone in its quorum, whoever voted in those days. Keep it away from
+    the cluster itself: it has the same cluster id, and would take the cluster's brokers for its own.
+
+    Parameters
+    ----------
+    target
+        Where `pipeline run` writes the tables: a folder, or an address that pyarrow knows.
+    cluster
+        The cluster's id.
+    into
+        The folder to write, metadata.log.dir of the node's properties. It must be empty, or not there.
+    node_id
+        The controller's node.id.
+    as_of_offset
+        The last record to restore. Without this and --as-of-time, everything is restored.
+    as_of_time
+        The same by its time, such as 2026-11-22T01:30:00; in UTC, unless it says otherwise, as +01:00 does.
+    """
+    if as_of_offset is not None and as_of_time is not None:
+        raise CommandError("--as-of-offset and --as-of-time exclude each other; give one")
+    time = None if as_of_time is None else _parse_time(as_of_time)
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise CommandError(
+            "the tables are Parquet, and pyarrow isn't installed: install kraft-wire[spark]"
+        ) from None
+    from kraft_wire.spark.lake_records import LakeRecords
+    from kraft_wire.spark.record_rows import rows_of_batches, up_to
+    from kraft_wire.spark.restore import Identity, restore_folder
+
+    lake = LakeRecords(target, cluster)
+    offset = as_of_offset if time is None else lake.last_offset_until(time)
+    rows = rows_of_batches(lake.batches(offset))
+    if offset is not None:
+        rows = up_to(rows, offset)
+    restored = restore_folder(rows, into, Identity(cluster, node_id, SystemEntropy().uuid()))
+    _report(restored, into, node_id)
+    return EXIT_OK
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise CommandError(f"--as-of-time {text!r} is no time, such as 2026-11-22T01:30:00") from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _report(restored: Restored, into: Path, node_id: int) -> None:
+    begins = f"offset {restored.start_offset}"
+    if restored.snapshot_id is not None:
+        begins = f"the snapshot that ends at {begins}"
+    time = datetime.fromtimestamp(restored.timestamp_ms / 1000, UTC)
+    print(
+        f"{into}: the log from {begins} to offset {restored.end_offset - 1}, of epoch {restored.epoch} "
+        f"and {time.isoformat(timespec='milliseconds')}."
+    )
+    if restored.superseded_count:
+        print(f"{restored.superseded_count} records were left out that had been cut off from the log.")
+    if restored.kraft_version:
+        needed = "controller.quorum.bootstrap.servers=HOST:PORT"
+    else:
+        needed = f"controller.quorum.voters={node_id}@HOST:PORT"
+    print(f"The node needs node.id={node_id}, metadata.log.dir={into}, and {needed} with its own address.")
