@@ -36,6 +36,7 @@ _NUMBERS: Final = {
 _SIZES: Final = {**{kind: int(code[1]) for kind, code in _NUMBERS.items()}, "uuid": 16}
 _TEXTS: Final = ("string", "bytes")
 _MAX_LENGTH: Final = 2**31 - 1
+_NOTHING: Final = np.empty(0, np.uint8)
 
 
 class Unreadable(TypeError):
@@ -51,12 +52,13 @@ class Ragged(msgspec.Struct, frozen=True):
     valid: Mask | None
 
 
-class _Spot(msgspec.Struct):
-    """Where a field is: in all rows, or in those of ``rows``. ``lengths`` counts elements, -1 is null."""
+class _Spot(msgspec.Struct, frozen=True):
+    """Where a field is: ``shift`` bytes behind ``at``, in all rows or in those of ``rows``. ``lengths``
+    counts elements, one number for all or each row's own; -1 is null."""
 
-    field: Field
     at: Positions
-    lengths: Positions | None = None
+    shift: int
+    lengths: Positions | int = 0
     rows: Positions | None = None
 
 
@@ -68,6 +70,10 @@ class Table(msgspec.Struct):
     row_count: int
     spots: dict[str, list[_Spot]]
 
+    def is_default(self, name: str) -> bool:
+        """Whether no row holds the field: all have its default."""
+        return name not in self.spots
+
     def numbers(self, name: str) -> NDArray[Any]:
         """A column of numbers, in the machine's byte order; bool as numpy's."""
         field, default = self._field(name)
@@ -75,10 +81,10 @@ class Table(msgspec.Struct):
         dtype = np.bool_ if field.kind == "bool" else np.dtype(code)
         spots = self.spots.get(name, [])
         if len(spots) == 1 and spots[0].rows is None:
-            return self.chunk.numbers(code, spots[0].at).astype(dtype, copy=False)
+            return self.chunk.numbers(code, spots[0].at, spots[0].shift).astype(dtype, copy=False)
         values = np.full(self.row_count, default, dtype)
         for spot in spots:
-            values[spot.rows] = self.chunk.numbers(code, spot.at)
+            values[spot.rows] = self.chunk.numbers(code, spot.at, spot.shift)
         return values
 
     def uuids(self, name: str) -> NDArray[np.uint8]:
@@ -86,48 +92,59 @@ class Table(msgspec.Struct):
         _, default = self._field(name)
         spots = self.spots.get(name, [])
         if len(spots) == 1 and spots[0].rows is None:
-            return self.chunk.fixed(16, spots[0].at)
+            return self.chunk.fixed(16, spots[0].at, spots[0].shift)
         values = np.tile(np.frombuffer(bytes(default), np.uint8), (self.row_count, 1))
         for spot in spots:
-            values[spot.rows] = self.chunk.fixed(16, spot.at)
+            values[spot.rows] = self.chunk.fixed(16, spot.at, spot.shift)
         return values
 
     def ragged(self, name: str) -> Ragged:
         """A column of arrays of numbers or ids, of strings (UTF-8) or of bytes. Raises Malformed for
         strings that aren't UTF-8."""
         field, default = self._field(name)
-        at = np.zeros(self.row_count, np.int64)
-        lengths = np.full(self.row_count, -1 if default is None else 0, np.int64)
-        for spot in self.spots.get(name, []):
-            where: Any = slice(None) if spot.rows is None else spot.rows
-            at[where] = spot.at
-            if spot.lengths is not None:
-                lengths[where] = spot.lengths
+        spots = self.spots.get(name, [])
+        if len(spots) == 1 and spots[0].rows is None and isinstance(spots[0].lengths, int):
+            found = self._of_one_length(field, spots[0], spots[0].lengths)
+        else:
+            found = self._of_any_length(field, spots, -1 if default is None else 0)
+        if field.kind == "string":
+            _check_utf8(found.values, found.offsets)
+        return found
+
+    def _of_one_length(self, field: Field, spot: _Spot, length: int) -> Ragged:
+        each = max(0, length)
+        offsets = np.arange(self.row_count + 1) * each
+        pieces = self.chunk.fixed(each * _unit(field), spot.at, spot.shift) if each else _NOTHING
+        valid = None if length >= 0 else np.zeros(self.row_count, np.bool_)
+        return Ragged(_elements(field, pieces.reshape(-1)), offsets, valid)
+
+    def _of_any_length(self, field: Field, spots: list[_Spot], default: int) -> Ragged:
+        at, lengths = self._in_all_rows(spots, default)
         valid = lengths >= 0
         all_valid = bool(valid.all())
         if not all_valid:
             lengths = np.maximum(lengths, 0)
         offsets = np.zeros(self.row_count + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        values = self._elements(field, at, lengths)
-        if field.kind == "string":
-            _check_utf8(values, offsets)
+        values = _elements(field, self.chunk.pieces(at, lengths, _unit(field)))
         return Ragged(values, offsets, None if all_valid else valid)
 
-    def _elements(self, field: Field, at: Positions, lengths: Positions) -> NDArray[Any]:
-        unit = _SIZES[field.kind] if field.array else 1
-        pieces = self.chunk.pieces(at, lengths, unit)
-        if not field.array:
-            return pieces
-        if field.kind == "uuid":
-            return pieces.reshape(-1, unit)
-        code = _NUMBERS[field.kind]
-        return pieces.view(np.dtype(code).newbyteorder(">")).astype(code)
+    def _in_all_rows(self, spots: list[_Spot], default: int) -> tuple[Positions, Positions]:
+        if len(spots) == 1 and spots[0].rows is None and not isinstance(spots[0].lengths, int):
+            return spots[0].at + spots[0].shift, spots[0].lengths
+        at = np.zeros(self.row_count, np.int64)
+        lengths = np.full(self.row_count, default, np.int64)
+        for spot in spots:
+            where: Any = slice(None) if spot.rows is None else spot.rows
+            at[where] = spot.at + spot.shift
+            lengths[where] = spot.lengths
+        return at, lengths
 
     def _field(self, name: str) -> tuple[Field, Any]:
         return _fields(self.record_class)[name], getattr(defaults_of(self.record_class), name)
 
 
+@cache
 def is_readable(record_class: type[Structure], version: int) -> bool:
     """Whether ``find_fields`` takes records of this type and version."""
     flexible = version >= record_class.FLEXIBLE_FROM
@@ -142,8 +159,8 @@ def find_fields(
         raise Unreadable(f"{record_class.__name__} version {version}")
     finder = _Finder(chunk)
     try:
-        behind = finder.untagged(_untagged(record_class, version), starts)
-        behind = finder.tagged(_tagged(record_class, version), behind)
+        at, shift = finder.untagged(_untagged(record_class, version), starts)
+        behind = finder.tagged(_tagged(record_class, version), at, shift)
     except IndexError:
         raise Malformed("a record runs over the end of the chunk") from None
     if (behind != ends).any():
@@ -152,20 +169,24 @@ def find_fields(
 
 
 class _Finder:
+    """Fields of fixed size, and lists that have the same length everywhere, only shift what is behind them:
+    as long as there are no others, positions needn't be computed."""
+
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
         self.spots: dict[str, list[_Spot]] = {}
 
-    def untagged(self, fields: Iterable[tuple[Field, bool]], at: Positions) -> Positions:
+    def untagged(self, fields: Iterable[tuple[Field, bool]], at: Positions) -> tuple[Positions, int]:
+        shift = 0
         for field, nullable in fields:
-            at = self._find(field, nullable, at, None)
-        return at
+            at, shift = self._find(field, nullable, at, shift, None)
+        return at, shift
 
-    def tagged(self, known: dict[int, tuple[Field, bool]], at: Positions) -> Positions:
-        counts, at = self._chunk.uvarints(at)
+    def tagged(self, known: dict[int, tuple[Field, bool]], at: Positions, shift: int) -> Positions:
+        if self._chunk.same_byte(at, shift) == 0:
+            return at + (shift + 1)
+        counts, at = self._chunk.uvarints(at + shift)
         most = int(counts.max(initial=0))
-        if most == 0:
-            return at
         if most > len(self._chunk.data):
             raise Malformed("more tagged fields than there are bytes")
         last = np.full(len(at), -1, np.int64)
@@ -177,33 +198,77 @@ class _Finder:
                 raise Malformed("tagged fields out of order")
             last[rows] = tags
             at[rows] = begin + sizes
-            for tag in np.unique(tags).tolist():
-                if tag in known:
-                    here = tags == tag
-                    self._find_tagged(known[tag], begin[here], sizes[here], rows[here])
+            self._find_known(known, tags, begin, sizes, rows)
         return at
+
+    def _find_known(
+        self,
+        known: dict[int, tuple[Field, bool]],
+        tags: Positions,
+        begin: Positions,
+        sizes: Positions,
+        rows: Positions,
+    ) -> None:
+        left = len(tags)
+        for tag in sorted(known):
+            here = np.flatnonzero(tags == tag)
+            if 0 < len(here) == len(tags):
+                self._find_tagged(known[tag], begin, sizes, rows)
+            elif len(here):
+                self._find_tagged(known[tag], begin[here], sizes[here], rows[here])
+            left -= len(here)
+            if left == 0:
+                return
 
     def _find_tagged(
         self, known: tuple[Field, bool], begin: Positions, sizes: Positions, rows: Positions
     ) -> None:
-        if (self._find(*known, begin, rows) != begin + sizes).any():
+        behind, shift = self._find(*known, begin, 0, rows)
+        if (behind + shift != begin + sizes).any():
             raise Malformed(f"tagged field {known[0].name} that doesn't end where its size says")
 
-    def _find(self, field: Field, nullable: bool, at: Positions, rows: Positions | None) -> Positions:
+    def _find(
+        self, field: Field, nullable: bool, at: Positions, shift: int, rows: Positions | None
+    ) -> tuple[Positions, int]:
         """Note where the field is; returns what lies behind it."""
-        size = _SIZES.get(field.kind, 1)
-        lengths = None
-        behind = at + size
+        lengths: Positions | int = 0
+        unit = _unit(field)
         if field.array or field.kind in _TEXTS:
-            compact, at = self._chunk.uvarints(at)
-            lengths = compact - 1
-            if not nullable and (lengths < 0).any():
-                raise Malformed(f"{field.name} is null")
-            if (lengths > _MAX_LENGTH).any():
-                raise Malformed(f"{field.name} has a negative length")
-            behind = at + size * np.maximum(lengths, 0)
-        self.spots.setdefault(field.name, []).append(_Spot(field, at, lengths, rows))
+            same = self._chunk.same_byte(at, shift)
+            if same is not None and same < 0x80:
+                lengths, shift = same - 1, shift + 1
+                _check_lengths(field, nullable, lengths, lengths)
+                behind = at, shift + unit * max(0, lengths)
+            else:
+                compact, at = self._chunk.uvarints(at + shift)
+                lengths, shift = compact - 1, 0
+                _check_lengths(field, nullable, lengths.min(initial=0), lengths.max(initial=0))
+                behind = at + unit * np.maximum(lengths, 0), 0
+        else:
+            behind = at, shift + unit
+        self.spots.setdefault(field.name, []).append(_Spot(at, shift, lengths, rows))
         return behind
+
+
+def _check_lengths(field: Field, nullable: bool, least: int, most: int) -> None:
+    if least < 0 and not nullable:
+        raise Malformed(f"{field.name} is null")
+    if most > _MAX_LENGTH:
+        raise Malformed(f"{field.name} has a negative length")
+
+
+def _unit(field: Field) -> int:
+    """How many bytes a value takes, or one element of it."""
+    return _SIZES.get(field.kind, 1)
+
+
+def _elements(field: Field, octets: NDArray[np.uint8]) -> NDArray[Any]:
+    if not field.array:
+        return octets
+    if field.kind == "uuid":
+        return octets.reshape(-1, 16)
+    code = _NUMBERS[field.kind]
+    return octets.view(np.dtype(code).newbyteorder(">")).astype(code)
 
 
 def _is_readable(field: Field) -> bool:

@@ -32,33 +32,47 @@ class Chunk:
         self.bytes: Bytes = np.frombuffer(data, np.uint8)
         self._views: dict[str, NDArray[Any]] = {}
 
-    def numbers(self, code: str, at: Positions) -> NDArray[Any]:
-        """Big-endian numbers; ``code`` is numpy's, such as "i4"."""
+    def numbers(self, code: str, at: Positions, shift: int = 0) -> NDArray[Any]:
+        """Big-endian numbers; ``code`` is numpy's, such as "i4". They stand ``shift`` bytes behind ``at``."""
         view = self._view(code)
-        return view[at].astype(code)
+        return view[shift:][at].astype(code)
 
-    def fixed(self, size_bytes: int, at: Positions) -> NDArray[Any]:
+    def fixed(self, size_bytes: int, at: Positions, shift: int = 0) -> NDArray[Any]:
         """Pieces of one size, one row each."""
-        pieces = self._view(f"V{size_bytes}")[at]
+        pieces = self._view(f"V{size_bytes}")[shift:][at]
         return pieces.view(np.uint8).reshape(len(at), size_bytes)
+
+    def same_byte(self, at: Positions, shift: int) -> int | None:
+        """The byte that stands at all of these places; None where it isn't the same, and where there are no
+        places."""
+        octets = self.bytes[shift:][at]
+        return int(octets[0]) if len(octets) and (octets == octets[0]).all() else None
 
     def uvarints(self, at: Positions) -> tuple[Positions, Positions]:
         """Unsigned varints of at most five bytes, and where they end. Raises Malformed for a longer one."""
         first = self.bytes[at]
-        values = first.astype(np.int64)
-        ends = at + 1
-        open_rows = np.flatnonzero(first > 0x7F)
-        if not len(open_rows):
-            return values, ends
-        values &= 0x7F
-        for index in range(1, _MAX_VARINT_BYTES):
-            more = self.bytes[ends[open_rows]]
-            values[open_rows] |= (more & 0x7F).astype(np.int64) << 7 * index
-            ends[open_rows] += 1
-            open_rows = open_rows[more > 0x7F]
-            if not len(open_rows):
-                return values, ends
-        raise Malformed("a varint of more than five bytes")
+        longer = first > 0x7F
+        if not longer.any():
+            return first.astype(np.int64), at + 1
+        second_at = at + longer
+        second = self.bytes[second_at]
+        values = (first & 0x7F) + (second.astype(np.int64) << 7) * longer
+        ends = second_at + 1
+        self._read_on(values, ends, np.flatnonzero(longer & (second > 0x7F)))
+        return values, ends
+
+    def _read_on(self, values: Positions, ends: Positions, rows: Positions) -> None:
+        """The third byte and those behind it, of the varints in these rows."""
+        values[rows] &= 0x3FFF
+        for index in range(2, _MAX_VARINT_BYTES):
+            if not len(rows):
+                return
+            more = self.bytes[ends[rows]]
+            values[rows] |= (more & 0x7F).astype(np.int64) << 7 * index
+            ends[rows] += 1
+            rows = rows[more > 0x7F]
+        if len(rows):
+            raise Malformed("a varint of more than five bytes")
 
     def pieces(self, starts: Positions, lengths: Positions, unit: int) -> Bytes:
         """The bytes of ``lengths`` elements of ``unit`` bytes behind each start, in a row. Raises Malformed

@@ -38,7 +38,7 @@ def kinds(chunk: Chunk, records: Records) -> list[Kind]:
     if (frames[0] != FRAME_VERSION).any() or (frames[1] > _MOST).any() or (frames[2] > _MOST).any():
         raise Malformed("a metadata record whose frame is unusual")
     both = frames[1].astype(np.int64) << 8 | frames[2]
-    found = np.unique(both).tolist()
+    found = np.flatnonzero(np.bincount(both)).tolist()
     if len(found) == 1:
         return [_kind(found[0], np.arange(len(both)), starts, ends)]
     return [

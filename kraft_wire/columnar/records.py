@@ -6,6 +6,9 @@ in data batches no keys.
 
 from __future__ import annotations
 
+import sys
+from array import array
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -27,6 +30,10 @@ _STREAK: Final = 4
 _MAX_RUN: Final = 1024
 _MAX_VARINT_BYTES: Final = 5
 _NO_KEY: Final = 1
+_LONG_DELTA: Final = 64
+"""From here on offset deltas take two bytes (up to 8,191): something to recognise records by."""
+_WORTH_GUESSING: Final = 3 * _LONG_DELTA
+"""Batches of fewer records are walked."""
 
 
 class Records(msgspec.Struct, frozen=True):
@@ -43,32 +50,49 @@ class Records(msgspec.Struct, frozen=True):
 
 def find_records(chunk: Chunk, batches: Sequence[tuple[int, BatchHeader]]) -> Records:
     """The records of data batches, given by their positions and headers. Raises Malformed."""
-    begin: list[int] = []
-    counts = []
-    for position, header in batches:
-        before = len(begin)
-        _walk(chunk.data, position + HEADER_SIZE_BYTES, position + header.size_bytes, begin)
-        counts.append(len(begin) - before)
-        if counts[-1] != header.record_count:
-            raise Malformed(f"a batch of {header.record_count} records that holds {counts[-1]}")
-    begin.append(0)
-    starts = np.array(begin, np.int64)
+    with suppress(Malformed, IndexError):  # it is found again without guessing
+        return _find_records(chunk, batches, _WORTH_GUESSING)
     try:
-        return _take_apart(chunk, starts, np.array(counts, np.int64), _ends(batches))
+        return _find_records(chunk, batches, sys.maxsize)
     except IndexError:
         raise Malformed("a record runs over the end of the chunk") from None
+
+
+def _find_records(chunk: Chunk, batches: Sequence[tuple[int, BatchHeader]], worth_guessing: int) -> Records:
+    begin = array("q")
+    counts = []
+    for position, header in batches:
+        before, end = len(begin), position + header.size_bytes
+        position += HEADER_SIZE_BYTES
+        if header.record_count >= worth_guessing:
+            position = _walk(chunk.data, position, end, begin, _LONG_DELTA)
+            left = header.record_count - (len(begin) - before)
+            if left:
+                position = _guess(chunk, position, end, begin, left)
+        position = _walk(chunk.data, position, end, begin, header.record_count)
+        counts.append(len(begin) - before)
+        if position != end or counts[-1] != header.record_count:
+            raise Malformed(f"{header.record_count} records that don't end where their batch does")
+    begin.append(0)
+    starts = np.frombuffer(begin, np.int64)
+    return _take_apart(chunk, starts, np.array(counts, np.int64), _ends(batches))
 
 
 def _ends(batches: Sequence[tuple[int, BatchHeader]]) -> Positions:
     return np.array([position + header.size_bytes for position, header in batches], np.int64)
 
 
-def _walk(data: bytes, position: int, end: int, begin: list[int]) -> None:
-    """Append where each record begins, by following their lengths. What the rest of a record says is looked
-    at later, for all of them at once."""
+def _walk(data: bytes, position: int, end: int, begin: array[int], steps: int) -> int:
+    """Append where each record begins, by following their lengths; returns where the next one would.
+
+    A run of records of one size is one step. What the rest of a record says is looked at later, for all of
+    them at once.
+    """
     found = begin.append
     last_distance = streak = 0
-    while position < end:
+    for _ in range(steps):
+        if position >= end:
+            break
         found(position)
         distance = data[position]
         if distance < 0x80:
@@ -86,11 +110,30 @@ def _walk(data: bytes, position: int, end: int, begin: list[int]) -> None:
             streak += 1
         else:
             length = _run_length(data, position - distance, distance, (end - position) // distance)
-            begin.extend(range(position, position + length * distance, distance))
+            begin.frombytes(np.arange(position, position + length * distance, distance).tobytes())
             position += length * distance
             streak = 0
-    if position != end:
-        raise Malformed(f"a record that ends at {position} in a batch that ends at {end}")
+    return position
+
+
+def _guess(chunk: Chunk, position: int, end: int, begin: array[int], count: int) -> int:
+    """Append where ``count`` records with long offset deltas seem to begin, if so many seem to: each has
+    no attributes, no timestamp, a delta of two bytes, and no key. Whether they do, taking them apart tells.
+
+    Returns where the next one would begin.
+    """
+    octets = chunk.bytes[position:end]
+    zero = octets == 0
+    seems = zero[:-4] & zero[1:-3]
+    seems &= octets[2:-2] > 0x7F
+    seems &= octets[4:] == _NO_KEY
+    attributes = np.flatnonzero(seems) + position
+    if len(attributes) != count:
+        return position
+    # The length before has one byte if the byte before that is a record's last: its header count.
+    starts = attributes - 2 + (chunk.bytes[attributes - 2] == 0)
+    begin.frombytes(starts.tobytes())
+    return end
 
 
 def _long_distance(data: bytes, position: int) -> int:
@@ -121,9 +164,9 @@ def _take_apart(chunk: Chunk, begin: Positions, counts: Positions, batch_ends: P
     begin = begin[:-1]
     deltas = np.arange(len(begin)) - np.repeat(firsts, counts)
     record_lengths, position = chunk.uvarints(begin)
-    if (record_lengths & 1).any():
-        raise Malformed("a record of negative length")
-    if chunk.numbers("u2", position).any():
+    if (record_lengths & 1).any() or (position + (record_lengths >> 1) != end).any():
+        raise Malformed("a record that isn't as long as it says")
+    if (chunk.bytes[position] | chunk.bytes[position + 1]).any():
         raise Malformed("a record with attributes, or a timestamp of its own")
     offset_deltas, position = chunk.uvarints(position + 2)
     if (offset_deltas != 2 * deltas).any():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kraft_wire.columnar.fields import Ragged, Table
-from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.schema import Field, Structure, defaults_of
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.spark.arrow_types import NUMBERS, type_of
 
@@ -19,21 +20,52 @@ if TYPE_CHECKING:
 _ALPHABET: Final = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8
 )
-_SHIFTS: Final = np.array([18, 12, 6, 0], np.uint32)
+_TWO_LETTERS: Final = np.stack([_ALPHABET.repeat(64), np.tile(_ALPHABET, 64)], axis=1).view(np.uint16).ravel()
+"""The letters of each number of twelve bits."""
+_OF_HIGH_BITS: Final = _TWO_LETTERS.repeat(16)
+_OF_LOW_BITS: Final = np.tile(_TWO_LETTERS, 16)
+"""The letters of the upper and the lower twelve of sixteen bits."""
 _TEXT_BYTES: Final = 22
+_SAMPLE: Final = 256
 
 
 def field_column(table: Table, field: Field) -> pa.Array:
     """One field of a table's records. Raises Malformed for strings that aren't UTF-8."""
+    if table.is_default(field.name):
+        return _defaults(table, field)
     if not field.array and field.kind in NUMBERS:
-        return pa.array(table.numbers(field.name), NUMBERS[field.kind])
+        return number_column(table.numbers(field.name), NUMBERS[field.kind])
     if not field.array and field.kind == "uuid":
-        return _ids(table.uuids(field.name))
+        return id_column(table.uuids(field.name))
     ragged = table.ragged(field.name)
     if field.array:
         return _lists(ragged, field)
     buffers = [_bitmap(ragged.valid), pa.py_buffer(_offsets(ragged)), pa.py_buffer(ragged.values)]
     return pa.Array.from_buffers(type_of(field), len(ragged.offsets) - 1, buffers)
+
+
+def number_column(values: NDArray[Any], of_type: pa.DataType) -> pa.Array:
+    """Numbers as they lie in memory, where the type has the same width; all are valid."""
+    if of_type.bit_width == values.itemsize * 8:
+        return pa.Array.from_buffers(of_type, len(values), [None, pa.py_buffer(values)])
+    return pa.array(values, of_type)
+
+
+def same_in_all(value: Any, of_type: pa.DataType, count: int) -> pa.Array:
+    """A column that holds one value only."""
+    return _many(value, of_type, 1 << count.bit_length())[:count]
+
+
+@lru_cache(64)
+def _many(value: Any, of_type: pa.DataType, count: int) -> pa.Array:
+    return pa.nulls(count, of_type) if value is None else pa.repeat(pa.scalar(value, of_type), count)
+
+
+def _defaults(table: Table, field: Field) -> pa.Array:
+    default = getattr(defaults_of(table.record_class), field.name)
+    if isinstance(default, (list, tuple)):
+        return pa.repeat(pa.scalar([], type_of(field)), table.row_count)
+    return same_in_all(_plain(default), type_of(field), table.row_count)
 
 
 def decoded_column(records: Sequence[Structure], field: Field) -> pa.Array:
@@ -53,32 +85,42 @@ def _plain(value: Any) -> Any:
 
 def _lists(ragged: Ragged, field: Field) -> pa.Array:
     if field.kind == "uuid":
-        items = _ids(ragged.values)
+        items = id_column(ragged.values)
     else:
-        items = pa.array(ragged.values, NUMBERS[field.kind])
+        items = number_column(ragged.values, NUMBERS[field.kind])
     buffers = [_bitmap(ragged.valid), pa.py_buffer(_offsets(ragged))]
     return pa.Array.from_buffers(type_of(field), len(ragged.offsets) - 1, buffers, children=[items])
 
 
-def _ids(raw: NDArray[np.uint8]) -> pa.Array:
-    """Ids as text. Most are there many times: each is put into text once."""
+def id_column(raw: NDArray[np.uint8]) -> pa.Array:
+    """Ids as text. Where there seem to be few of them, each is put into text once."""
     ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(raw), [None, pa.py_buffer(raw.reshape(-1))])
+    if len(ids[:_SAMPLE].unique()) > _SAMPLE // 4:
+        return _texts(_letters(raw))
     numbered = ids.dictionary_encode()
     different = np.frombuffer(numbered.dictionary.buffers()[1], np.uint8).reshape(-1, 16)
-    return id_texts(different[: len(numbered.dictionary)]).take(numbered.indices)
+    letters = _letters(different[: len(numbered.dictionary)]).view(f"V{_TEXT_BYTES}").ravel()
+    return _texts(letters.take(numbered.indices.to_numpy(), mode="clip"))
 
 
-def id_texts(raw: NDArray[np.uint8]) -> pa.Array:
-    """What ``str`` makes of each id: URL-safe base64 without padding."""
-    padded = np.zeros((len(raw), 18), np.uint32)
-    padded[:, :16] = raw
-    threes = padded.reshape(-1, 6, 3)
-    bits = threes[:, :, 0] << 16 | threes[:, :, 1] << 8 | threes[:, :, 2]
-    sixes = bits[:, :, None] >> _SHIFTS & 0x3F
-    letters = _ALPHABET[sixes.reshape(-1, 24)][:, :_TEXT_BYTES]
-    offsets = np.arange(len(raw) + 1, dtype=np.int32) * _TEXT_BYTES
-    text = pa.py_buffer(np.ascontiguousarray(letters).reshape(-1))
-    return pa.Array.from_buffers(pa.string(), len(raw), [None, pa.py_buffer(offsets), text])
+def _letters(raw: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    """Eleven pairs of letters for each id, twelve bits each."""
+    count = len(raw)
+    sixteens: NDArray[np.uint16] = np.ndarray((count, 15), ">u2", raw, strides=(16, 1))
+    pairs = np.empty((11, count), np.uint16)
+    for index in range(5):
+        # "clip" because it is fast; there is no number of sixteen bits without letters.
+        _OF_HIGH_BITS.take(sixteens[:, 3 * index], out=pairs[2 * index], mode="clip")
+        _OF_LOW_BITS.take(sixteens[:, 3 * index + 1], out=pairs[2 * index + 1], mode="clip")
+    _OF_LOW_BITS.take(raw[:, 15].astype(np.uint16) << 4, out=pairs[10], mode="clip")
+    return np.ascontiguousarray(pairs.T)
+
+
+def _texts(letters: NDArray[Any]) -> pa.Array:
+    """Texts of the length of an id's, one behind the other."""
+    count = letters.nbytes // _TEXT_BYTES
+    offsets: NDArray[np.int32] = np.arange(count + 1, dtype=np.int32) * _TEXT_BYTES
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
 
 
 def _offsets(ragged: Ragged) -> NDArray[np.int32]:

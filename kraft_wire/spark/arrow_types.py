@@ -5,6 +5,7 @@ Ids are text as Kafka prints them. Unsigned numbers take the next larger signed 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ covers; when it was written, and in which epoch, the snapshot doesn't say.
 _TAKEN: Final = frozenset(field.name for field in PLACE)
 
 
+@cache
 def schema_of(record_class: type[Structure]) -> pa.Schema:
     """The table of one type of record: the fields of all its versions."""
     fields = [pa.field(column_name(field), type_of(field)) for field in record_class.FIELDS]
@@ -57,6 +59,7 @@ def column_name(field: Field) -> str:
     return f"record_{field.name}" if field.name in _TAKEN else field.name
 
 
+@cache
 def type_of(field: Field) -> pa.DataType:
     """One field's type; whether it may be null, any column may."""
     if field.struct is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -18,7 +19,8 @@ from kraft_wire.log.control import CONTROL_RECORD_VERSION, decode_control_record
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.registry import metadata_record_class
-from kraft_wire.spark.arrow_columns import decoded_column, field_column
+from kraft_wire.protocol.schema import Field
+from kraft_wire.spark.arrow_columns import decoded_column, field_column, number_column, same_in_all
 from kraft_wire.spark.arrow_types import PLACE, column_name, schema_of
 
 RECORDS: Final = pa.schema(
@@ -67,7 +69,7 @@ def typed_batches(
     Raises CorruptBatch, DecodeError, UnsupportedVersion for records that can't be read.
     """
     schema = _selected(schema_of(record_class), columns)
-    fields = {column_name(field): field for field in record_class.FIELDS}
+    fields = _fields(record_class)
 
     def batch_of(rows: _Rows) -> pa.RecordBatch:
         return _assemble(
@@ -91,6 +93,12 @@ def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = No
         return _assemble(schema, rows, log, own)
 
     return _in_order(page, schema, batch_of, None, _control(page))
+
+
+@cache
+def _fields(record_class: type[Message]) -> dict[str, Field]:
+    """By the names of their columns."""
+    return {column_name(field): field for field in record_class.FIELDS}
 
 
 def _json(record: Message, version: int) -> str:
@@ -197,46 +205,47 @@ def _decoded_rows(version: int, rows: list[tuple[int, int, int, Message]]) -> _R
 
 def _assemble(schema: pa.Schema, rows: _Rows, log: LogPlace, own: dict[str, pa.Array]) -> pa.RecordBatch:
     count = len(rows.offsets)
-    arrays = []
-    for field in schema:
-        array = own[field.name] if field.name in own else _PLACE[field.name](rows, log, count)
-        arrays.append(array)
+    arrays = [own[name] if name in own else _PLACE[name](rows, log, count) for name in schema.names]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _offsets(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
-    return pa.array(np.full(count, log.snapshot.end_offset - 1) if log.snapshot else rows.offsets)
+    if log.snapshot is not None:
+        return same_in_all(log.snapshot.end_offset - 1, pa.int64(), count)
+    return number_column(rows.offsets, pa.int64())
 
 
 def _epochs(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
-    return pa.array(
-        np.full(count, log.snapshot.epoch, np.int32) if log.snapshot else rows.epochs.astype(np.int32)
-    )
+    if log.snapshot is not None:
+        return same_in_all(log.snapshot.epoch, pa.int32(), count)
+    return number_column(rows.epochs.astype(np.int32), pa.int32())
 
 
 def _timestamps(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
     if log.snapshot is None:
-        return pa.array(rows.timestamps_ms * 1000).cast(_TIMESTAMP)
+        return number_column(rows.timestamps_ms * 1000, _TIMESTAMP)
     if log.snapshot.timestamp_ms is None:
-        return pa.nulls(count, _TIMESTAMP)
-    return pa.array(np.full(count, log.snapshot.timestamp_ms * 1000)).cast(_TIMESTAMP)
+        return same_in_all(None, _TIMESTAMP, count)
+    return number_column(np.full(count, log.snapshot.timestamp_ms * 1000), _TIMESTAMP)
 
 
 def _committed(rows: _Rows, log: LogPlace, count: int) -> pa.Array:
     if log.snapshot is not None:
-        return pa.repeat(pa.scalar(True), count)
-    if log.committed_end_offset is None:
-        return pa.nulls(count, pa.bool_())
+        return same_in_all(True, pa.bool_(), count)
+    if log.committed_end_offset is None or not count:
+        return same_in_all(None, pa.bool_(), count)
     committed = rows.offsets < log.committed_end_offset
+    if committed.all():
+        return same_in_all(True, pa.bool_(), count)
     return pa.array(committed, pa.bool_(), mask=~committed)
 
 
 _PLACE: Final[dict[str, Callable[[_Rows, LogPlace, int], pa.Array]]] = {
-    "cluster": lambda rows, log, count: pa.repeat(pa.scalar(log.cluster, pa.string()), count),
+    "cluster": lambda rows, log, count: same_in_all(log.cluster, pa.string(), count),
     "offset": _offsets,
     "epoch": _epochs,
     "timestamp": _timestamps,
     "committed": _committed,
-    "in_snapshot": lambda rows, log, count: pa.repeat(pa.scalar(log.snapshot is not None), count),
-    "version": lambda rows, log, count: pa.array(np.full(count, rows.version, np.int16)),
+    "in_snapshot": lambda rows, log, count: same_in_all(log.snapshot is not None, pa.bool_(), count),
+    "version": lambda rows, log, count: same_in_all(rows.version, pa.int16(), count),
 }

@@ -56,6 +56,40 @@ def test_runs_of_records_of_one_size_are_followed_exactly(sizes: tuple[int, ...]
     assert values_of(log) == [*values, *values[:3]]
 
 
+HEAD = b"\x00\x00\x80\x01\x01"
+"""What a record with a long offset delta begins with, behind its length."""
+
+
+@pytest.mark.parametrize("decoys", [0.0, 0.02, 1.0])
+@pytest.mark.parametrize("most", [62, 300, 9_000])
+def test_records_of_large_batches_are_found_whatever_they_hold(most: int, decoys: float) -> None:
+    """Where they begin is guessed; what looks like a beginning costs time only."""
+    random = Random(most)
+
+    def value() -> bytes:
+        return (
+            HEAD + random.randbytes(random.randrange(8))
+            if random.random() < decoys
+            else random.randbytes(random.randrange(most))
+        )
+
+    batches = [[value() for _ in range(count)] for count in (400, 3, 191, 192, 193)]
+    assert values_of(log_of(batches)) == [value for values in batches for value in values]
+
+
+def test_offset_deltas_of_three_bytes() -> None:
+    random = Random(3)
+    values = [random.randbytes(random.randrange(12)) for _ in range(9_000)]
+    assert values_of(log_of([values])) == values
+
+
+@given(st.integers(0, 2**32), st.data())
+def test_damaged_large_batches_are_never_read_as_something_else(seed: int, data: st.DataObject) -> None:
+    random = Random(seed)
+    values = [random.randbytes(random.randrange(80)) for _ in range(200)]
+    damage_and_read(values, data)
+
+
 def test_an_unusual_record_is_for_others_to_read() -> None:
     log = encode_keyed_batch(0, 1, 5, [(b"key", b"value")], attributes=0)
     with pytest.raises(Malformed, match="key"):
@@ -64,6 +98,10 @@ def test_an_unusual_record_is_for_others_to_read() -> None:
 
 @given(VALUES, st.data())
 def test_damaged_batches_are_never_read_as_something_else(values: list[bytes], data: st.DataObject) -> None:
+    damage_and_read(values, data)
+
+
+def damage_and_read(values: list[bytes], data: st.DataObject) -> None:
     log = bytearray(log_of([values]))
     position = data.draw(st.integers(61, len(log) - 1))
     log[position] ^= 1 << data.draw(st.integers(0, 7))
