@@ -44,7 +44,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec lock clean
+.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
@@ -54,6 +54,7 @@ help:
 	@echo 'make campaign   the simulator for as long as you like: OPTIONS="--hours 8 --first 1000000"; the result goes to tests/sim/campaign.txt'
 	@echo 'make bench   our controller beside the Java one'
 	@echo 'make bench-codec   our codec beside the Java one and those of Python clients'
+	@echo 'make bench-spark   metadata logs as tables, beside kafka-dump-log'
 	@echo 'make wheel-compiled   the optional wheel with the compiled codec, into dist'
 	@echo 'make lock    resolve the dependencies of pyproject.toml anew into requirements.lock'
 	@echo 'make clean   remove what the other targets made'
@@ -230,6 +231,10 @@ bench: venv kafka
 # More by OPTIONS: `make bench-codec OPTIONS=--quick` (see `python -m compat.bench_codec --help`).
 bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) $(COMPILED_STAMP)
 	@$(BIN)/python -m compat.bench_codec --compiled $(COMPILED_SITE) $(OPTIONS)
+
+# A part of it by OPTIONS: `make bench-spark OPTIONS="--only decode"` (see `python -m compat.bench_spark --help`).
+bench-spark: venv $(KAFKA)/$(KAFKA_TOOLS)/.complete
+	@$(BIN)/python -m compat.bench_spark $(OPTIONS)
 
 lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \

@@ -1,0 +1,1 @@
+"""How fast metadata logs become tables: ``python -m compat.bench_spark``."""

@@ -1,0 +1,85 @@
+"""``python -m compat.bench_spark``: metadata logs become tables, in one process and through Spark, and
+kafka-dump-log reads the same files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from compat.bench_codec.machine import this_machine
+from compat.bench_spark.decoding import measure_decoding
+from compat.bench_spark.dump_log import measure_dump_log
+from compat.bench_spark.logs import KINDS, RECORDS, write_log
+from compat.bench_spark.through_spark import Sparks
+from compat.harness.interrupts import raise_on_signals
+from compat.harness.paths import MissingComponent
+from compat.harness.processes import ProcessFailed
+
+PARTS = ("decode", "spark")
+DECODE_GOAL = 4e6
+SPARK_GOAL = 2e6
+SPARK_CORES = 2
+DUMP_LOG_GOAL = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code; a goal that is missed is no failure."""
+    raise_on_signals()
+    options = _parser().parse_args(arguments)
+    machine = this_machine()
+    print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}; {machine.python}")
+    try:
+        with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-spark-") as folder:
+            for kind in options.log:
+                segment = write_log(Path(folder) / kind, kind, options.records)
+                print(f"\n{kind}: {options.records:,} records, {segment.stat().st_size / 1e6:.0f} MB")
+                if "decode" in options.only:
+                    _decode(segment)
+                if "spark" in options.only:
+                    _spark(segment, kind, options.records)
+    except KeyboardInterrupt:
+        print("\ninterrupted; everything is stopped and removed")
+        return 130
+    except (MissingComponent, ProcessFailed) as failure:
+        print(f"bench-spark: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="compat.bench_spark", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
+    parser.add_argument("--log", nargs="+", choices=KINDS, default=KINDS, metavar="LOG")
+    parser.add_argument("--records", type=int, default=RECORDS, metavar="N", help="how many a log holds")
+    return parser
+
+
+def _decode(segment: Path) -> None:
+    speed = measure_decoding(segment)
+    print(
+        f"  disk to Arrow, all typed tables: {_millions(speed.records_a_core_and_s)} records/s a core "
+        f"(goal ≥ {_millions(DECODE_GOAL)}); {speed.process_s:.2f} s process time, {speed.wall_s:.2f} s wall"
+    )
+
+
+def _spark(segment: Path, kind: str, records: int) -> None:
+    with Sparks(SPARK_CORES) as spark:
+        ours = records / spark.measure(segment, kind)
+    java = records / measure_dump_log(segment)
+    print(
+        f"  through Spark on {SPARK_CORES} cores, noop sink: {_millions(ours)} records/s "
+        f"(goal ≥ {_millions(SPARK_GOAL)})\n"
+        f"  kafka-dump-log: {_millions(java)} records/s, ours is {ours / java:.1f} × as fast "
+        f"(goal ≥ {DUMP_LOG_GOAL} ×)"
+    )
+
+
+def _millions(number: float) -> str:
+    return f"{number / 1e6:.2f} M"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

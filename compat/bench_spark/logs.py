@@ -1,0 +1,93 @@
+"""The logs that are measured: a segment of new partitions only, and one of mostly changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from kraft_wire.log.batch import encode_batch
+from kraft_wire.log.files import PARTITION_FOLDER, segment_file_name
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.messages.partition_record import PartitionRecord
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
+
+RECORDS: Final = 2_000_000
+RECORDS_A_BATCH: Final = 1_000
+DIFFERENT_BATCHES: Final = 100
+"""After so many the records begin anew, at other offsets: drawing all of them would take minutes."""
+_BROKERS: Final = range(1, 31)
+_PARTITIONS_A_TOPIC: Final = 50
+_TOPICS: Final = 20_000
+
+
+def write_log(folder: Path, kind: str, records: int = RECORDS) -> Path:
+    """A log folder with one segment; returns the segment. ``kind`` is one of KINDS."""
+    draw = KINDS[kind](Random(1))
+    batches = []
+    for _ in range(min(DIFFERENT_BATCHES, records // RECORDS_A_BATCH)):
+        drawn = [draw() for _ in range(RECORDS_A_BATCH)]
+        batches.append([encode_metadata_record(record, 1) for record in drawn])
+    partition_folder = folder / PARTITION_FOLDER
+    partition_folder.mkdir(parents=True)
+    segment = partition_folder / segment_file_name(0)
+    with segment.open("wb") as file:
+        for number in range(records // RECORDS_A_BATCH):
+            offset = number * RECORDS_A_BATCH
+            file.write(
+                encode_batch(
+                    offset, 1 + number // 500, 1_700_000_000_000 + offset, batches[number % len(batches)]
+                )
+            )
+    return segment
+
+
+def _partitions(random: Random) -> Callable[[], Message]:
+    """Topics of some partitions each, with three replicas."""
+    directories = {broker: Uuid(random.randbytes(16)) for broker in _BROKERS}
+    index = 0
+    topic_id = Uuid(random.randbytes(16))
+
+    def draw() -> Message:
+        nonlocal index, topic_id
+        if index == _PARTITIONS_A_TOPIC:
+            index, topic_id = 0, Uuid(random.randbytes(16))
+        replicas = tuple(random.sample(_BROKERS, 3))
+        index += 1
+        return PartitionRecord(
+            partition_id=index - 1,
+            topic_id=topic_id,
+            replicas=replicas,
+            isr=replicas,
+            leader=replicas[0],
+            directories=tuple([directories[broker] for broker in replicas]),
+        )
+
+    return draw
+
+
+def _mixed(random: Random) -> Callable[[], Message]:
+    """Of ten records seven change an ISR, most of them the leader as well, of partitions all over the
+    cluster; three are new partitions."""
+    partition = _partitions(random)
+    topics = [Uuid(random.randbytes(16)) for _ in range(_TOPICS)]
+
+    def draw() -> Message:
+        if random.random() < 0.3:
+            return partition()
+        isr = tuple(random.sample(_BROKERS, random.randint(1, 3)))
+        return PartitionChangeRecord(
+            partition_id=random.randrange(_PARTITIONS_A_TOPIC),
+            topic_id=random.choice(topics),
+            isr=isr,
+            leader=isr[0] if random.random() < 0.7 else -2,
+        )
+
+    return draw
+
+
+KINDS: Final[dict[str, Callable[[Random], Callable[[], Message]]]] = {"part": _partitions, "mix": _mixed}
+"""*part*: new partitions only. *mix*: 70 % changes of partitions."""
