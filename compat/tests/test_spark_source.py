@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from spark_readers import batch
 
-from kraft_wire.spark.log_folders import find_logs
-from kraft_wire.spark.log_pages import pages_of
-from kraft_wire.spark.log_splits import pieces_of
 from kraft_wire.spark.options import table_names
-from kraft_wire.spark.record_tables import RECORDS, LogPlace, record_batches
+from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.session import session
 
 JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
@@ -33,14 +30,9 @@ def spark() -> Iterator[SparkSession]:
 
 
 def test_spark_reads_what_is_on_disk(spark: SparkSession) -> None:
-    (log,) = find_logs([str(JAVA_LOG)])
-    place = LogPlace(log.cluster, log.committed_end_offset)
-    batches = [
-        batch for piece in pieces_of(log) for page in pages_of(piece) for batch in record_batches(page, place)
-    ]
     read = spark.read.format("kraft").load(str(JAVA_LOG)).toArrow()
     assert read.num_rows > 100
-    assert read.cast(RECORDS).equals(pa.Table.from_batches(batches))
+    assert read.cast(RECORDS).to_pylist() == batch(JAVA_LOG)
 
 
 def test_every_table_can_be_read(spark: SparkSession) -> None:
@@ -64,7 +56,7 @@ def test_chosen_columns_are_the_tables(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"table": "partitons"}, "there is no 'partitons'; there are records, abort_transaction"),
+        ({"table": "partitons"}, "there is no 'partitons'; there are records, corrupt, abort_transaction"),
         ({"columns": "offset,ofset"}, "records has no ofset; it has cluster, offset"),
     ],
 )

@@ -105,14 +105,14 @@ def checked_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
             raise BadSnapshot(f"there are records behind the footer, at offset {batch.header.base_offset}")
         if batch.header.base_offset != next_offset:
             raise BadSnapshot(f"offset {batch.header.base_offset} follows where {next_offset} is due")
-        ended = _check_marks(batch, first=next_offset == 0)
+        ended = check_marks(batch, first=next_offset == 0)
         next_offset = batch.header.next_offset
         yield batch
     if not ended:
         raise BadSnapshot(f"ends at offset {next_offset} without a footer" if next_offset else "is empty")
 
 
-def _check_marks(batch: Batch, *, first: bool) -> bool:
+def check_marks(batch: Batch, *, first: bool) -> bool:
     """Whether the footer ends this batch. Raises BadSnapshot where header or footer are missing or out of
     place."""
     marks = control_types(batch) if batch.header.is_control else []

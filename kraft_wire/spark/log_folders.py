@@ -1,4 +1,4 @@
-"""Metadata logs on disk: which there are below some folders, and what each of them holds."""
+"""Metadata logs on disk: which there are below some folders, and what files each of them has."""
 
 from __future__ import annotations
 
@@ -10,53 +10,38 @@ from pathlib import Path
 import msgspec
 
 from kraft_wire.log.errors import LogError
-from kraft_wire.log.files import (
-    LOG_SUFFIX,
-    META_PROPERTIES,
-    PARTITION_FOLDER,
-    parse_meta_properties,
-    parse_segment_file_name,
-)
+from kraft_wire.log.files import LOG_SUFFIX, PARTITION_FOLDER, parse_segment_file_name
+from kraft_wire.log.recovery import Floor, believed
 from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
+from kraft_wire.spark.open_segment import SegmentFile
+from kraft_wire.storage.durable_floor import read_floor
+from kraft_wire.storage.errors import NotFormatted
+from kraft_wire.storage.folder import read_meta_properties
+from kraft_wire.storage.quorum_state import read_election_state
 
 
 class NoLogs(LogError):
     """Nothing to read: what was looked for, and where."""
 
 
-class SegmentFile(msgspec.Struct, frozen=True):
-    """One file of a log, as large as it was when it was listed."""
-
-    path: str
-    base_offset: int
-    size_bytes: int
-
-
 class LogFolder(msgspec.Struct, frozen=True):
     """The copy of a cluster's metadata log in one node's folder. ``segments`` are in the order of their
-    offsets; ``snapshots`` too."""
+    offsets; ``snapshots`` too, without the one that format leaves. ``floor`` is what was known to be flushed
+    and committed before the files were listed."""
 
     cluster: str
     path: str
+    floor: Floor
     segments: tuple[SegmentFile, ...]
     snapshots: tuple[SnapshotId, ...]
 
-    @property
-    def committed_end_offset(self) -> int | None:
-        """Everything below is committed: a snapshot holds nothing else. None where there is none."""
-        return self.snapshots[-1].end_offset if self.snapshots else None
 
-    @property
-    def size_bytes(self) -> int:
-        return sum(segment.size_bytes for segment in self.segments)
+def find_copies(patterns: Sequence[str]) -> dict[str, list[LogFolder]]:
+    """The logs in or below folders, which may be given by globs: of each cluster all copies.
 
-
-def find_logs(patterns: Sequence[str]) -> list[LogFolder]:
-    """The logs in or below folders, which may be given by globs: of each cluster the copy that goes furthest.
-
-    Raises NoLogs, MalformedFile, OSError.
+    Raises NoLogs, CorruptFile, OSError.
     """
-    found: dict[str, LogFolder] = {}
+    found: dict[str, dict[str, LogFolder]] = {}
     for pattern in patterns:
         folders = [_folder(path) for path in _partition_folders(pattern)]
         if not folders:
@@ -64,10 +49,8 @@ def find_logs(patterns: Sequence[str]) -> list[LogFolder]:
                 f"no {PARTITION_FOLDER} in or below {pattern}: give a node's metadata folder, or one above"
             )
         for folder in folders:
-            other = found.get(folder.cluster)
-            if other is None or _reach(folder) > _reach(other):
-                found[folder.cluster] = folder
-    return [found[cluster] for cluster in sorted(found)]
+            found.setdefault(folder.cluster, {})[folder.path] = folder
+    return {cluster: list(found[cluster].values()) for cluster in sorted(found)}
 
 
 def _partition_folders(pattern: str) -> Iterator[Path]:
@@ -90,30 +73,38 @@ def _below(path: Path) -> Iterator[Path]:
 
 
 def _folder(path: Path) -> LogFolder:
+    floor = _floor(path)
     names = sorted(file.name for file in path.iterdir())
-    segments = [(path / name, parsed) for name in names if (parsed := parse_segment_file_name(name))]
     snapshots = filter(None, map(parse_snapshot_file_name, names))
     return LogFolder(
         _cluster_of(path),
         str(path),
-        tuple(
-            SegmentFile(str(file), base_offset, file.stat().st_size)
-            for file, (base_offset, suffix) in segments
-            if suffix == LOG_SUFFIX
-        ),
+        floor,
+        tuple(_segments(path, names)),
         tuple(sorted(id for id in snapshots if id.end_offset)),
     )
+
+
+def _floor(path: Path) -> Floor:
+    state = read_election_state(path)
+    return believed(read_floor(path), None if state is None else state.leader_epoch)
+
+
+def _segments(path: Path, names: list[str]) -> Iterator[SegmentFile]:
+    for name in names:
+        parsed = parse_segment_file_name(name)
+        if parsed is None or parsed[1] != LOG_SUFFIX:
+            continue
+        try:
+            size_bytes = (path / name).stat().st_size
+        except FileNotFoundError:
+            continue  # a running controller trimmed it
+        yield SegmentFile(str(path / name), parsed[0], size_bytes)
 
 
 def _cluster_of(path: Path) -> str:
     """The cluster's id; the name of the folder around where nothing says that."""
     try:
-        return parse_meta_properties((path.parent / META_PROPERTIES).read_text("utf-8")).cluster_id
-    except FileNotFoundError:
+        return read_meta_properties(path.parent).cluster_id
+    except NotFormatted:
         return path.parent.name
-
-
-def _reach(folder: LogFolder) -> tuple[int, int]:
-    """Grows with how far a copy of the same log goes: its segments are the same bytes."""
-    last = folder.segments[-1] if folder.segments else SegmentFile("", 0, 0)
-    return last.base_offset, last.size_bytes

@@ -1,56 +1,103 @@
-"""Reading a piece of a segment page by page: memory doesn't grow with the segment."""
+"""Reading a piece of a file page by page: memory doesn't grow with the file."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
 
 from kraft_wire.columnar.page import Page
-from kraft_wire.log.batch import LENGTH_END
-from kraft_wire.log.errors import CorruptBatch
-from kraft_wire.spark.log_splits import Piece
-from kraft_wire.storage.errors import StorageError
+from kraft_wire.log.batch import Batch
+from kraft_wire.log.errors import BadSnapshot
+from kraft_wire.log.snapshot import check_marks
+from kraft_wire.spark.batch_walk import PAGE_BYTES, BatchWalk, Gap, Run
+from kraft_wire.spark.log_splits import FilePiece
+from kraft_wire.spark.log_store import Damage, PlacedPage
+from kraft_wire.spark.open_segment import OpenSegment, SegmentFile, Spot, opened
+from kraft_wire.spark.ranges import DataLoss
+from kraft_wire.spark.record_tables import LogPlace, SnapshotPlace
 
-PAGE_BYTES: Final = 1024 * 1024
 
-
-class CorruptSegment(StorageError):
-    """Bytes of a segment that are no batches; what, where, and what to do."""
-
-
-def pages_of(piece: Piece, page_bytes: int = PAGE_BYTES) -> Iterator[Page]:
-    """The piece's batches. One that is cut off by the piece's end isn't all there yet, and is left out.
-
-    Raises CorruptSegment, OSError.
-    """
-    fd = os.open(piece.path, os.O_RDONLY | os.O_CLOEXEC)
+def pages_of(piece: FilePiece, page_bytes: int = PAGE_BYTES) -> Iterator[PlacedPage | Damage]:
+    """What is in a piece, in its order. Raises DataLoss, OSError."""
+    segment = SegmentFile(piece.path, piece.base_offset, piece.end)
     try:
-        position, want = piece.start, page_bytes
-        while position < piece.end:
-            data = os.pread(fd, min(want, piece.end - position), position)
-            page, size_bytes = _page(data, position, piece)
-            if size_bytes:
-                yield page
-                position, want = position + size_bytes, page_bytes
-            elif len(data) < want:
-                return
-            else:
-                want = _size_of_first(data)
-    finally:
-        os.close(fd)
-
-
-def _page(data: bytes, position: int, piece: Piece) -> tuple[Page, int]:
-    try:
-        return Page.of(data)
-    except CorruptBatch as error:
-        raise CorruptSegment(
-            Path(piece.path),
-            f"no batch at byte {position + error.position} (offset {error.offset}): {error.reason}",
+        with opened(segment) as file:
+            yield from (
+                _log_pages(piece, file, page_bytes)
+                if piece.snapshot is None
+                else _snapshot_pages(piece, file, page_bytes)
+            )
+    except FileNotFoundError:
+        raise DataLoss(
+            piece.cluster,
+            f"{piece.path} was to be read",
+            "it is gone: the log was trimmed meanwhile",
+            "Read again from what there is now",
         ) from None
 
 
-def _size_of_first(data: bytes) -> int:
-    return LENGTH_END + int.from_bytes(data[8:LENGTH_END], "big")
+def _log_pages(piece: FilePiece, file: OpenSegment, page_bytes: int) -> Iterator[PlacedPage | Damage]:
+    place = LogPlace(
+        piece.cluster,
+        piece.committed_end_offset,
+        start_offset=piece.from_offset,
+        end_offset=piece.to_offset,
+    )
+    walk = BatchWalk(
+        file,
+        Spot(piece.start, piece.base_offset),
+        next_offset=piece.next_offset,
+        stop_offset=piece.to_offset,
+        durable_offset=piece.durable_offset,
+        page_bytes=page_bytes,
+    )
+    for found in walk:
+        if isinstance(found, Run):
+            wanted = [each for each in found.batches if each[1].last_offset >= piece.from_offset]
+            if wanted:
+                yield _page(piece, found, wanted, place)
+        elif found.resume_offset is None or found.resume_offset > piece.from_offset:
+            yield Damage(piece.cluster, piece.path, *found)
+
+
+def _snapshot_pages(piece: FilePiece, file: OpenSegment, page_bytes: int) -> Iterator[PlacedPage | Damage]:
+    assert piece.snapshot is not None, "it is one"
+    end_offset, epoch = piece.snapshot.id
+    place = LogPlace(piece.cluster, snapshot=SnapshotPlace(end_offset, epoch, piece.snapshot.timestamp_ms))
+    marks = _SnapshotMarks(epoch)
+    start = Spot(piece.start, piece.base_offset)
+    has_gap = False
+    for found in BatchWalk(file, start, next_offset=piece.next_offset, marks=marks, page_bytes=page_bytes):
+        if isinstance(found, Run):
+            yield _page(piece, found, found.batches, place)
+        else:
+            has_gap = True
+            yield _snapshot_damage(piece, found, end_offset)
+    if piece.next_offset is None and not marks.is_ended and not has_gap:
+        yield _snapshot_damage(
+            piece, Gap(piece.end, end_offset, "the snapshot ends without a footer", None), end_offset
+        )
+
+
+def _snapshot_damage(piece: FilePiece, gap: Gap, end_offset: int) -> Damage:
+    """Offsets in a snapshot say nothing: all that is in it is at the last that it covers."""
+    return Damage(piece.cluster, piece.path, gap.position, end_offset - 1, gap.reason)
+
+
+class _SnapshotMarks:
+    """Header and footer, and the epoch in the snapshot's name."""
+
+    def __init__(self, epoch: int) -> None:
+        self.is_ended = False
+        self._epoch = epoch
+
+    def take(self, batch: Batch) -> None:
+        header = batch.header
+        if header.leader_epoch != self._epoch:
+            raise BadSnapshot(f"has a batch of epoch {header.leader_epoch}, not {self._epoch}")
+        if self.is_ended:
+            raise BadSnapshot("has records behind the footer")
+        self.is_ended = check_marks(batch, first=header.base_offset == 0)
+
+
+def _page(piece: FilePiece, run: Run, batches: list, place: LogPlace) -> PlacedPage:  # type: ignore[type-arg]
+    return PlacedPage(Page(run.data, batches), place, f"{piece.path}, from byte {run.position} on")

@@ -1,84 +1,136 @@
-"""Cutting logs into pieces that tasks read: large segments where their index allows, small ones together."""
+"""Cutting ranges of logs on disk into pieces that tasks read: large files where batches begin, small ones
+together."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from kraft_wire.log.batch import MAGIC
-from kraft_wire.log.files import INDEX_SUFFIX, LOG_SUFFIX
-from kraft_wire.log.index import OFFSET_ENTRY
-from kraft_wire.spark.log_folders import LogFolder, SegmentFile
+from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.snapshot import SnapshotId, snapshot_file_name
+from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
+from kraft_wire.spark.log_copy import LogCopy
+from kraft_wire.spark.log_store import LogRange, P
+from kraft_wire.spark.open_segment import OpenSegment, SegmentFile, Spot, opened
+from kraft_wire.storage.batch_reader import read_batches
 
-_BEGINNING: Final = Struct(">qiibIhi")
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 """Each task costs some 30 ms beside its work: fewer bytes aren't worth one."""
 
 
-class Piece(msgspec.Struct, frozen=True):
-    """Whole batches of one segment, from one position to another."""
+class SnapshotFile(NamedTuple):
+    """Which snapshot a piece is from. ``timestamp_ms`` is that of the last record it covers; None where that
+    can't be read."""
+
+    id: SnapshotId
+    timestamp_ms: int | None
+
+
+class FilePiece(msgspec.Struct, frozen=True):
+    """Whole batches of one file, from one position to another, the first of them at ``base_offset``.
+
+    ``next_offset`` is due behind them; None where the file ends there. Of a log, the piece's rows are those
+    from ``from_offset`` on and below ``to_offset``, if that is given; of a snapshot, all.
+    """
 
     cluster: str
     path: str
     start: int
     end: int
-    committed_end_offset: int | None
+    base_offset: int
+    next_offset: int | None = None
+    from_offset: int = 0
+    to_offset: int | None = None
+    committed_end_offset: int | None = None
+    durable_offset: int = 0
+    snapshot: SnapshotFile | None = None
 
     @property
     def size_bytes(self) -> int:
         return self.end - self.start
 
 
-def pieces_of(folder: LogFolder, split_bytes: int = SPLIT_BYTES) -> Iterator[Piece]:
-    """A log's pieces, in the order of their offsets. Raises OSError."""
-    for segment in folder.segments:
-        cuts = [0, *_cuts(segment, split_bytes), segment.size_bytes]
-        for start, end in pairwise(cuts):
-            if end > start:
-                yield Piece(folder.cluster, segment.path, start, end, folder.committed_end_offset)
+def pieces_of(copy: LogCopy, wanted: LogRange, split_bytes: int = SPLIT_BYTES) -> Iterator[FilePiece]:
+    """The snapshot's pieces, then the log's, in the order of their offsets. Raises OSError."""
+    if wanted.snapshot is not None:
+        yield from _snapshot_pieces(copy, wanted.snapshot, split_bytes)
+    for number, segment in enumerate(copy.segments):
+        next_offset = copy.base_offset_behind(number)
+        is_before = next_offset is not None and next_offset <= wanted.start_offset
+        is_behind = wanted.end_offset is not None and segment.base_offset >= wanted.end_offset
+        if not is_before and not is_behind:
+            whole = FilePiece(
+                copy.cluster,
+                segment.path,
+                0,
+                segment.size_bytes,
+                segment.base_offset,
+                next_offset,
+                wanted.start_offset,
+                wanted.end_offset,
+                wanted.committed_end_offset,
+                copy.durable_offset,
+            )
+            with opened(segment) as file:
+                yield from _split(whole, *_ends(file, wanted), file, split_bytes)
 
 
-def _cuts(segment: SegmentFile, split_bytes: int) -> Iterator[int]:
-    """Positions of batches, at least so far apart, and from the end."""
-    if segment.size_bytes < 2 * split_bytes:
-        return
-    last = 0
-    with Path(segment.path).open("rb") as file:
-        for offset, position in _index_entries(segment):
-            if position - last < split_bytes or segment.size_bytes - position < split_bytes:
-                continue
-            if _is_batch(os.pread(file.fileno(), _BEGINNING.size, position), offset):
-                yield position
-                last = position
+def _ends(file: OpenSegment, wanted: LogRange) -> tuple[Spot, Spot | None]:
+    """Where a range begins and ends in a file, as near as its index says; the end None at the file's."""
+    is_all = wanted.end_offset is None
+    return file.at_or_before(wanted.start_offset), None if is_all else file.behind(wanted.end_offset or 0)
 
 
-def _is_batch(data: bytes, last_offset: int) -> bool:
-    """Whether a batch that ends at this offset seems to begin here: an index may be damaged."""
-    if len(data) < _BEGINNING.size:
-        return False
-    base_offset, _, _, magic, _, _, last_delta = _BEGINNING.unpack(data)
-    return bool(magic == MAGIC and base_offset + last_delta == last_offset)
+def _snapshot_pieces(copy: LogCopy, snapshot_id: SnapshotId, split_bytes: int) -> Iterator[FilePiece]:
+    path = Path(copy.path) / snapshot_file_name(snapshot_id)
+    segment = SegmentFile(str(path), 0, path.stat().st_size)
+    with opened(segment) as file:
+        whole = FilePiece(
+            copy.cluster,
+            segment.path,
+            0,
+            segment.size_bytes,
+            base_offset=0,
+            snapshot=SnapshotFile(snapshot_id, _timestamp_ms(file)),
+        )
+        yield from _split(whole, file.first, None, file, split_bytes)
 
 
-def _index_entries(segment: SegmentFile) -> Iterator[tuple[int, int]]:
-    """The last offset and the position of batches, as the index says. It may be missing, or behind."""
-    index = Path(segment.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX)
-    data = index.read_bytes() if index.exists() else b""
-    whole = len(data) - len(data) % OFFSET_ENTRY.size
-    for relative_offset, position in OFFSET_ENTRY.iter_unpack(data[:whole]):
-        yield segment.base_offset + relative_offset, position
+def _timestamp_ms(file: OpenSegment) -> int | None:
+    try:
+        _, first = next(read_batches(file.fd, 0, file.end))
+        header = decode_control_batch(first)[0]
+    except (CorruptBatch, StopIteration):
+        return None  # whoever reads the snapshot says so
+    return header.last_contained_log_timestamp if isinstance(header, SnapshotHeaderRecord) else None
 
 
-def packed(pieces: Iterable[Piece], split_bytes: int = SPLIT_BYTES) -> list[tuple[Piece, ...]]:
+def _split(
+    whole: FilePiece, start: Spot, end: Spot | None, file: OpenSegment, split_bytes: int
+) -> Iterator[FilePiece]:
+    last = Spot(whole.end, -1) if end is None else end
+    spots = [start, *file.cuts(start, last.position, split_bytes), last]
+    for begin, behind in pairwise(spots):
+        if behind.position > begin.position:
+            is_last = behind is spots[-1] and end is None
+            yield msgspec.structs.replace(
+                whole,
+                start=begin.position,
+                end=behind.position,
+                base_offset=begin.base_offset,
+                next_offset=whole.next_offset if is_last else behind.base_offset,
+            )
+
+
+def packed(pieces: Iterable[P], split_bytes: int = SPLIT_BYTES) -> list[tuple[P, ...]]:
     """One task's pieces each: as many as it takes to be worth a task, in their order."""
-    tasks: list[tuple[Piece, ...]] = []
-    task: list[Piece] = []
+    tasks: list[tuple[P, ...]] = []
+    task: list[P] = []
     size_bytes = 0
     for piece in pieces:
         task.append(piece)

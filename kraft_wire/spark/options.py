@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RECORDS: Final = "records"
+CORRUPT: Final = "corrupt"
+"""The table of what can't be read."""
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 SNAPSHOT: Final = "snapshot"
@@ -79,8 +81,9 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def table_names() -> list[str]:
-    """``records``, and one for each type of record: ``partition_change`` holds PartitionChangeRecords."""
-    return [RECORDS, *sorted(_record_classes())]
+    """``records``, ``corrupt``, and one for each type of record: ``partition_change`` holds
+    PartitionChangeRecords."""
+    return [RECORDS, CORRUPT, *sorted(_record_classes())]
 
 
 def parse_options(options: Mapping[str, str]) -> Options:
@@ -97,7 +100,7 @@ def parse_options(options: Mapping[str, str]) -> Options:
         starting_offsets=_offsets(options, "startingOffsets", (EARLIEST, LATEST, SNAPSHOT)),
         ending_offsets=_offsets(options, "endingOffsets", (LATEST,)) or LATEST,
         fail_on_data_loss=_parsed(options, "failOnDataLoss", _flag, "true or false", True),
-        corrupt=_one_of(options, "corrupt", (FAIL, ROW)),
+        corrupt=_one_of(options, "corrupt", (ROW,) if table == CORRUPT else (FAIL, ROW)),
         max_offsets_per_trigger=_limit(options, "maxOffsetsPerTrigger"),
         max_bytes_per_trigger=_limit(options, "maxBytesPerTrigger"),
         push_filters=_parsed(options, "pushFilters", _flag, "true or false", False),
@@ -165,9 +168,11 @@ def _positive(text: str) -> int:
 
 def _whole_schema(table: str) -> pa.Schema:
     from kraft_wire.spark.arrow_types import schema_of
+    from kraft_wire.spark.record_tables import CORRUPT as CORRUPT_SCHEMA
     from kraft_wire.spark.record_tables import RECORDS as RECORDS_SCHEMA
 
-    return RECORDS_SCHEMA if table == RECORDS else schema_of(_record_classes()[table])
+    schemas = {RECORDS: RECORDS_SCHEMA, CORRUPT: CORRUPT_SCHEMA}
+    return schemas[table] if table in schemas else schema_of(_record_classes()[table])
 
 
 @cache

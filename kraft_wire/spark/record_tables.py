@@ -22,6 +22,7 @@ from kraft_wire.protocol.registry import metadata_record_class
 from kraft_wire.protocol.schema import Field
 from kraft_wire.spark.arrow_columns import decoded_column, field_column, number_column, same_in_all
 from kraft_wire.spark.arrow_types import PLACE, column_name, schema_of
+from kraft_wire.spark.log_store import Damage
 
 RECORDS: Final = pa.schema(
     [*PLACE[:-1], pa.field("type", pa.string()), PLACE[-1], pa.field("json", pa.string())]
@@ -29,6 +30,18 @@ RECORDS: Final = pa.schema(
 """The table of all records, whatever their type; control records are among them."""
 
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+
+
+CORRUPT: Final = pa.schema(
+    [
+        pa.field("cluster", pa.string()),
+        pa.field("file", pa.string()),
+        pa.field("position", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""The table of what can't be read: the records from an offset on, which should be at a position of a file."""
 
 
 class SnapshotPlace(NamedTuple):
@@ -42,11 +55,14 @@ class SnapshotPlace(NamedTuple):
 
 class LogPlace(NamedTuple):
     """Whose log a page is from. Records below ``committed_end_offset`` are known to be committed; None: it
-    isn't known of any. ``snapshot``: the page is from a snapshot, all of which is."""
+    isn't known of any. ``snapshot``: the page is from a snapshot, all of which is. Of a log, only records
+    from ``start_offset`` on and below ``end_offset`` become rows."""
 
     cluster: str
     committed_end_offset: int | None = None
     snapshot: SnapshotPlace | None = None
+    start_offset: int = 0
+    end_offset: int | None = None
 
 
 class _Rows(NamedTuple):
@@ -76,7 +92,7 @@ def typed_batches(
             schema, rows, log, {name: rows.field(fields[name]) for name in schema.names if name in fields}
         )
 
-    return _in_order(page, schema, batch_of, record_class.API_KEY)
+    return _in_order(page, schema, log, batch_of, record_class.API_KEY)
 
 
 def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = None) -> list[pa.RecordBatch]:
@@ -92,7 +108,14 @@ def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = No
             own["json"] = pa.array([_json(record, rows.version) for record in rows.records()], pa.string())
         return _assemble(schema, rows, log, own)
 
-    return _in_order(page, schema, batch_of, None, _control(page))
+    return _in_order(page, schema, log, batch_of, None, _control(page))
+
+
+def corrupt_batch(damage: Damage, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+    """A row of table ``corrupt``."""
+    schema = _selected(CORRUPT, columns)
+    row = {name: getattr(damage, name) for name in schema.names}
+    return pa.RecordBatch.from_pylist([row], schema)
 
 
 @cache
@@ -112,6 +135,7 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 def _in_order(
     page: Page,
     schema: pa.Schema,
+    log: LogPlace,
     batch_of: Callable[[_Rows], pa.RecordBatch],
     only: int | None,
     others: Iterable[_Rows] = (),
@@ -121,12 +145,32 @@ def _in_order(
     except Malformed:
         groups = [(rows.offsets, batch_of(rows)) for rows in _one_by_one(page, only)]
     groups += [(rows.offsets, batch_of(rows)) for rows in others]
+    if _straddles(page, log):
+        groups = [_cut(offsets, batch, log) for offsets, batch in groups]
     if len(groups) < 2:
         return [batch for _, batch in groups]
     order = np.argsort(np.concatenate([offsets for offsets, _ in groups]), kind="stable")
     together = pa.Table.from_batches([batch for _, batch in groups], schema)
     sorted_batches: list[pa.RecordBatch] = together.take(pa.array(order)).combine_chunks().to_batches()
     return sorted_batches
+
+
+def _straddles(page: Page, log: LogPlace) -> bool:
+    """Whether some of the page's records lie outside of the range that is read."""
+    headers = [header for _, header in (*page.batches, *page.control_batches)]
+    if log.snapshot is not None or not headers:
+        return False
+    is_before = min(header.base_offset for header in headers) < log.start_offset
+    return is_before or (
+        log.end_offset is not None and max(header.last_offset for header in headers) >= log.end_offset
+    )
+
+
+def _cut(offsets: Any, batch: pa.RecordBatch, log: LogPlace) -> tuple[Any, pa.RecordBatch]:
+    wanted = offsets >= log.start_offset
+    if log.end_offset is not None:
+        wanted &= offsets < log.end_offset
+    return offsets[wanted], batch.filter(pa.array(wanted))
 
 
 def _in_columns(page: Page, only: int | None) -> Iterator[_Rows]:

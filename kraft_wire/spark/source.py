@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark.sql.types import StructType
 
-from kraft_wire.spark.options import Options, parse_options
+from kraft_wire.spark.admission import Limit
+from kraft_wire.spark.options import LATEST, BadOption, Options, parse_options
+from kraft_wire.spark.positions import positions_from, positions_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kraft_wire.spark.log_splits import Piece
+    from kraft_wire.spark.log_store import LogRange, LogStore
+    from kraft_wire.spark.planning import Planner
 
 
 class KraftDataSource(DataSource):
-    """``spark.read.format("kraft").option("table", "partition").load(FOLDER)``; see ``options``."""
+    """``spark.read.format("kraft").option("table", "partition").load(FOLDER)``, and ``readStream``; see
+    ``options``."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,6 +43,12 @@ class KraftDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return LogReader(_options(self))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        options = _options(self)
+        if options.ending_offsets != LATEST:
+            raise BadOption("endingOffsets: a stream has no end; give it to a batch")
+        return LogStreamReader(options)
+
 
 def _options(source: DataSource) -> Options:
     return parse_options(dict(source.options))
@@ -39,28 +57,87 @@ def _options(source: DataSource) -> Options:
 class Split(InputPartition):
     """What one task reads."""
 
-    def __init__(self, pieces: tuple[Piece, ...]) -> None:
+    def __init__(self, pieces: tuple[Any, ...]) -> None:
         self.pieces = pieces
 
 
-class LogReader(DataSourceReader):
-    """Reads logs on disk, all there is of them now."""
+class _LogSource:
+    """What both readers have in common. It is pickled as its options."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_store", "_planner")}
+
+    @cached_property
+    def _store(self) -> LogStore[Any]:
+        from kraft_wire.spark.folder_store import FolderStore
+
+        return FolderStore(self._options.paths)
+
+    @cached_property
+    def _planner(self) -> Planner[Any]:
+        from kraft_wire.spark.planning import Planner
+
+        return Planner(self._store, self._options)
+
+    def _splits(self, ranges: Sequence[LogRange]) -> list[Split]:
+        from kraft_wire.spark.log_splits import packed
+
+        pieces = (piece for wanted in ranges for piece in self._store.pieces(wanted))
+        return [Split(task) for task in packed(pieces)]
+
+    def _rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from kraft_wire.spark.reading import rows_of
+
+        # Spark makes a partition of its own where there is nothing to read.
+        pieces = partition.pieces if isinstance(partition, Split) else ()
+        return rows_of(self._store, pieces, self._options)
+
+
+class LogReader(_LogSource, DataSourceReader):
+    """Reads what there is now."""
+
     def partitions(self) -> Sequence[Split]:
-        from kraft_wire.spark.log_folders import find_logs
-        from kraft_wire.spark.log_splits import packed, pieces_of
+        return self._splits(self._planner.batch())
 
-        logs = find_logs(self._options.paths)
-        return [Split(pieces) for pieces in packed(piece for log in logs for piece in pieces_of(log))]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._rows(partition)
 
-    def read(self, partition: Split) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
-        from kraft_wire.spark.log_pages import pages_of
-        from kraft_wire.spark.record_tables import LogPlace
 
-        for piece in partition.pieces:
-            place = LogPlace(piece.cluster, piece.committed_end_offset)
-            for page in pages_of(piece):
-                yield from self._options.batches_of(page, place)
+class LogStreamReader(_LogSource, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads what comes."""
+
+    def initialOffset(self) -> dict[str, Any]:
+        return positions_tree(self._planner.initial())
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        options = self._options
+        if options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(options.max_offsets_per_trigger)
+        if options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(options.max_bytes_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._planner.stop_at_what_is_there()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return positions_tree(self._planner.latest(positions_from(start), _limit(limit)))
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        return positions_tree(self._planner.available())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[Split]:
+        return self._splits(self._planner.between(positions_from(start), positions_from(end)))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._rows(partition)
+
+
+def _limit(limit: ReadLimit) -> Limit:
+    """Spark hands over the default limit, or all."""
+    if isinstance(limit, ReadMaxRows):
+        return Limit(offsets=limit.max_rows)
+    return Limit(size_bytes=limit.max_bytes) if isinstance(limit, ReadMaxBytes) else Limit()

@@ -58,7 +58,7 @@ def test_paths_are_one_or_several() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
-        ("table", "partitons", "there is no 'partitons'; there are records, abort_transaction"),
+        ("table", "partitons", "there is no 'partitons'; there are records, corrupt, abort_transaction"),
         ("columns", "ofset", "records has no ofset; it has cluster, offset"),
         ("tail", "some", "tail: 'some' is not all or committed"),
         ("startingOffsets", "first", "startingOffsets: 'first' is not earliest, latest, snapshot, or JSON"),

@@ -1,0 +1,181 @@
+"""What one copy of a log holds: up to where it can be read, and what of it is committed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from kraft_wire.log.batch import BatchHeader
+from kraft_wire.log.recovery import committed_end, is_ahead
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.spark.batch_walk import BatchWalk, Run
+from kraft_wire.spark.log_folders import LogFolder
+from kraft_wire.spark.log_store import Damage
+from kraft_wire.spark.open_segment import OpenSegment, SegmentFile, Spot, opened
+from kraft_wire.spark.positions import BEGINNING, LogPosition
+
+_LOOK_BYTES: Final = 64 * 1024
+
+
+class LogCopy(msgspec.Struct, frozen=True):
+    """A folder as it was when it was looked at. Nothing below ``durable_offset`` can have been lost in a
+    crash. ``damage`` is what the log ends with, if that is neither whole nor what a crash leaves."""
+
+    cluster: str
+    path: str
+    segments: tuple[SegmentFile, ...]
+    snapshots: tuple[SnapshotId, ...]
+    start_offset: int
+    end: LogPosition
+    durable_offset: int = 0
+    committed_end_offset: int = 0
+    damage: Damage | None = None
+
+    @property
+    def reach(self) -> tuple[int, int, int]:
+        """Grows with how far a copy of the same log goes, and then with how much it has of what is before.
+        A later epoch has all that is committed, whatever an earlier one has behind it."""
+        return self.end.epoch, self.end.offset, -self.start_offset
+
+    def holds(self, position: LogPosition) -> bool:
+        """As ``LogStore.holds``."""
+        if position.offset == self.start_offset and self._is_start(position):
+            return True
+        for header in self.headers_from(position.offset - 1):
+            if header.base_offset > position.offset:
+                return False
+            if header.leader_epoch == position.epoch and header.next_offset >= position.offset:
+                return True
+        return position == self.end
+
+    def position_at(self, offset: int) -> LogPosition:
+        """As ``LogStore.position_at``."""
+        if offset == self.start_offset:
+            return self._start()
+        for header in self.headers_from(offset - 1):
+            if header.next_offset >= offset:
+                return LogPosition(header.leader_epoch, max(header.base_offset, offset))
+        return self.end
+
+    def headers_from(self, offset: int) -> Iterator[BatchHeader]:
+        """Those of batches that can be read, from the one that holds an offset on, or from one before."""
+        first = max(0, bisect_right(self.segments, offset, key=lambda segment: segment.base_offset) - 1)
+        for number, segment in enumerate(self.segments[first:], first):
+            with opened(segment) as file:
+                start = file.at_or_before(offset)
+                walk = BatchWalk(
+                    file, start, next_offset=self.base_offset_behind(number), page_bytes=_LOOK_BYTES
+                )
+                for found in walk:
+                    if isinstance(found, Run):
+                        yield from (header for _, header in found.batches)
+
+    def offset_behind(self, offset: int, max_bytes: int) -> int:
+        """As ``LogStore.offset_behind``."""
+        left = max_bytes
+        for number, segment in enumerate(self.segments):
+            behind = self.base_offset_behind(number)
+            if behind is not None and behind <= offset:
+                continue
+            with opened(segment) as file:
+                start = file.at_or_before(offset)
+                if left < file.end - start.position:
+                    near = file.near_position(start.position + left)
+                    found = _last_before(file, max(start, near), offset, start.position + left)
+                    return found if found is not None else self.end.offset if behind is None else behind
+                left -= file.end - start.position
+        return self.end.offset
+
+    def base_offset_behind(self, number: int) -> int | None:
+        """Where the segment behind one begins; None behind the newest."""
+        return self.segments[number + 1].base_offset if number + 1 < len(self.segments) else None
+
+    def _is_start(self, position: LogPosition) -> bool:
+        """What is below the start isn't there to be compared, unless a snapshot ends there."""
+        return position.offset == 0 or position.epoch <= self._start().epoch
+
+    def _start(self) -> LogPosition:
+        for snapshot_id in self.snapshots:
+            if snapshot_id.end_offset == self.start_offset:
+                return LogPosition(snapshot_id.epoch, snapshot_id.end_offset)
+        first = next(self.headers_from(self.start_offset), None) if self.start_offset else None
+        return LogPosition(0 if first is None else first.leader_epoch, self.start_offset)
+
+
+def _last_before(file: OpenSegment, start: Spot, offset: int, position: int) -> int | None:
+    """The offset that the last batch up to a position begins with; at least the next above ``offset``."""
+    found = None
+    for spot in file.spots(start):
+        if found is not None and spot.position > position:
+            break
+        if spot.base_offset > offset:
+            found = spot.base_offset
+    return found
+
+
+def look_at(folder: LogFolder) -> LogCopy:
+    """Raises OSError."""
+    last, damage = _end_of(folder)
+    start_offset, end = _bounds(folder, last)
+    newest = folder.snapshots[-1] if folder.snapshots else None
+    segments = folder.segments
+    if newest is not None and is_ahead(newest, start_offset, end.offset, end.epoch):
+        # It was fetched from a leader: the log before it is given up, as the controller will at its start.
+        segments, damage = (), None
+        start_offset, end = newest.end_offset, LogPosition(newest.epoch, newest.end_offset)
+    return LogCopy(
+        folder.cluster,
+        folder.path,
+        segments,
+        folder.snapshots,
+        start_offset,
+        end,
+        folder.floor.offset,
+        max(committed_end(folder.floor, end.offset), newest.end_offset if newest else 0),
+        damage,
+    )
+
+
+def _bounds(folder: LogFolder, last: BatchHeader | None) -> tuple[int, LogPosition]:
+    if not folder.segments:
+        return 0, BEGINNING
+    start_offset, newest_base_offset = folder.segments[0].base_offset, folder.segments[-1].base_offset
+    if last is not None:
+        return start_offset, LogPosition(last.leader_epoch, max(last.next_offset, newest_base_offset))
+    epochs = [each.epoch for each in folder.snapshots if each.end_offset <= newest_base_offset]
+    return start_offset, LogPosition(epochs[-1] if epochs else 0, newest_base_offset)
+
+
+def _end_of(folder: LogFolder) -> tuple[BatchHeader | None, Damage | None]:
+    """The last batch, and what is behind it but for what a crash leaves."""
+    damage = None
+    next_offset = None
+    for segment in reversed(folder.segments):
+        last, found = _end_of_segment(folder.cluster, segment, next_offset, folder.floor.offset)
+        damage = damage or found
+        if last is not None:
+            return last, damage
+        next_offset = segment.base_offset
+    return None, damage
+
+
+def _end_of_segment(
+    cluster: str, segment: SegmentFile, next_offset: int | None, durable_offset: int
+) -> tuple[BatchHeader | None, Damage | None]:
+    last = damage = None
+    with opened(segment) as file:
+        for found in BatchWalk(
+            file,
+            file.last_indexed(),
+            next_offset=next_offset,
+            durable_offset=durable_offset,
+            page_bytes=_LOOK_BYTES,
+        ):
+            if isinstance(found, Run):
+                last, damage = found.batches[-1][1], None
+            else:
+                damage = Damage(cluster, segment.path, *found)
+    return last, damage

@@ -1,0 +1,169 @@
+"""One segment or snapshot file, open for reading: where batches begin in it, as its sparse index says."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kraft_wire.log.batch import LENGTH_END, is_intact, read_header
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.files import INDEX_SUFFIX, LOG_SUFFIX
+from kraft_wire.log.index import OFFSET_ENTRY
+from kraft_wire.storage.batch_reader import read_batches
+from kraft_wire.storage.disk import read_at
+
+MAX_BATCH_BYTES: Final = 16 * 1024 * 1024
+"""Kafka's limit is 8 MiB: a length above this is damage."""
+_TRIES: Final = 16
+_PADDING: Final = (0, 0)
+
+
+class SegmentFile(msgspec.Struct, frozen=True):
+    """One file of batches, as large as it was when it was listed."""
+
+    path: str
+    base_offset: int
+    size_bytes: int
+
+
+class Spot(NamedTuple):
+    """Where a whole batch begins, and the offset of its first record."""
+
+    position: int
+    base_offset: int
+
+
+class OpenSegment:
+    """A file of batches up to a position; ``kraft_wire.storage.search`` takes it as well.
+
+    The index may be missing, behind, padded or damaged: it is believed where a whole batch lies that ends
+    with the offset that it says. It is asked on the disk, for it may be ten megabytes of padding.
+    """
+
+    def __init__(self, fd: int, index_fd: int | None, segment: SegmentFile, end: int) -> None:
+        self.fd = fd
+        self.path = Path(segment.path)
+        self.base_offset = segment.base_offset
+        self.end = end
+        self._index_fd = index_fd
+
+    def file_size_bytes(self) -> int:
+        """What is behind ``end`` isn't looked at."""
+        return self.end
+
+    @property
+    def first(self) -> Spot:
+        return Spot(0, self.base_offset)
+
+    def last_indexed(self) -> Spot:
+        """The last batch that the index knows of."""
+        return self._nearest(range(self._entry_count - 1, -1, -1)) or self.first
+
+    def at_or_before(self, offset: int) -> Spot:
+        """A batch that begins with this offset or a lower one: as near to it as the index allows."""
+        slot = bisect_right(range(self._entry_count), offset, key=lambda slot: self._entry(slot)[0])
+        return self._nearest(range(slot - 1, -1, -1)) or self.first
+
+    def behind(self, offset: int) -> Spot | None:
+        """A batch that begins with a higher offset; None where the index knows of none."""
+        slot = bisect_left(range(self._entry_count), offset, key=lambda slot: self._entry(slot)[0])
+        return self._nearest(range(slot + 1, self._entry_count))
+
+    def near_position(self, position: int) -> Spot:
+        """A batch that begins at a position or before it, as near as the index allows."""
+        slot = bisect_right(range(self._entry_count), position, key=lambda slot: self._entry(slot)[1])
+        return self._nearest(range(slot - 1, -1, -1)) or self.first
+
+    def cuts(self, start: Spot, end: int, split_bytes: int) -> Iterator[Spot]:
+        """Batches between two positions that are at least so far apart, and from both."""
+        find = self._indexed_from if self._entry_count else self._hop_to
+        last = start
+        while end - last.position >= 2 * split_bytes:
+            cut = find(last, last.position + split_bytes)
+            if cut is None or end - cut.position < split_bytes:
+                return
+            yield cut
+            last = cut
+
+    def spots(self, start: Spot) -> Iterator[Spot]:
+        """The batches from one on, by their lengths alone, up to where they can't be followed."""
+        try:
+            for position, batch in read_batches(self.fd, start.position, self.end, check_crc=False):
+                yield Spot(position, batch.header.base_offset)
+        except CorruptBatch:
+            return  # whoever reads the bytes says so
+
+    def _indexed_from(self, last: Spot, position: int) -> Spot | None:
+        slot = bisect_left(range(self._entry_count), position, key=lambda slot: self._entry(slot)[1])
+        return self._nearest(range(slot, self._entry_count))
+
+    def _hop_to(self, last: Spot, position: int) -> Spot | None:
+        return next((spot for spot in self.spots(last) if spot.position >= position), None)
+
+    def _nearest(self, slots: range) -> Spot | None:
+        """The first of some entries that is to be believed."""
+        found = (self._checked(*self._entry(slot)) for slot in slots[:_TRIES])
+        return next((spot for spot in found if spot is not None), None)
+
+    def _checked(self, last_offset: int, position: int) -> Spot | None:
+        if not 0 <= position < self.end:
+            return None
+        beginning = read_at(self.fd, position, LENGTH_END)
+        size_bytes = LENGTH_END + int.from_bytes(beginning[8:], "big", signed=True)
+        if not LENGTH_END < size_bytes <= min(MAX_BATCH_BYTES, self.end - position):
+            return None
+        data = read_at(self.fd, position, size_bytes)
+        if not is_intact(data):
+            return None
+        header = read_header(data, 0)
+        if header is None or header.last_offset != last_offset:
+            return None
+        return Spot(position, header.base_offset)
+
+    @cached_property
+    def _entry_count(self) -> int:
+        if self._index_fd is None:
+            return 0
+        slots = range(os.fstat(self._index_fd).st_size // OFFSET_ENTRY.size)
+        return bisect_left(slots, True, key=lambda slot: self._raw_entry(slot) == _PADDING)
+
+    def _entry(self, slot: int) -> tuple[int, int]:
+        """The last offset and the position of a batch."""
+        relative_offset, position = self._raw_entry(slot)
+        return self.base_offset + relative_offset, position
+
+    def _raw_entry(self, slot: int) -> tuple[int, int]:
+        assert self._index_fd is not None, "there are no entries without it"
+        data = os.pread(self._index_fd, OFFSET_ENTRY.size, slot * OFFSET_ENTRY.size)
+        return OFFSET_ENTRY.unpack(data) if len(data) == OFFSET_ENTRY.size else _PADDING
+
+
+@contextmanager
+def opened(segment: SegmentFile, end: int | None = None) -> Iterator[OpenSegment]:
+    """``end`` is the position up to which it is looked at; None for all that was listed. Raises OSError."""
+    fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        index_fd = _open_index(segment)
+        try:
+            yield OpenSegment(fd, index_fd, segment, segment.size_bytes if end is None else end)
+        finally:
+            if index_fd is not None:
+                os.close(index_fd)
+    finally:
+        os.close(fd)
+
+
+def _open_index(segment: SegmentFile) -> int | None:
+    if not segment.path.endswith(LOG_SUFFIX):
+        return None
+    try:
+        return os.open(segment.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,192 @@
+"""What a query reads: its ranges in a batch, its positions from trigger to trigger in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic
+
+from kraft_wire.spark.admission import Limit, shares
+from kraft_wire.spark.log_store import LogBounds, LogRange, LogStore, P
+from kraft_wire.spark.options import COMMITTED, EARLIEST, FAIL, LATEST, SNAPSHOT, BadOption, Options
+from kraft_wire.spark.positions import BEGINNING, LogPosition, Positions
+from kraft_wire.spark.ranges import DataLoss, beginning, newest_state, range_between
+from kraft_wire.spark.reading import CorruptSegment
+
+
+class Planner(Generic[P]):
+    """Asks a store what there is, and decides by the options. Raises DataLoss, BadOption, CorruptSegment, and
+    what the store raises."""
+
+    def __init__(self, store: LogStore[P], options: Options) -> None:
+        self._store = store
+        self._options = options
+        self._seen: dict[str, LogBounds] = {}
+        self._target: Positions | None = None
+
+    # A batch.
+
+    def batch(self) -> list[LogRange]:
+        """What a batch reads: of each cluster what lies between the two options."""
+        starts, ends = self._options.starting_offsets, self._options.ending_offsets
+        if starts == LATEST:
+            raise BadOption("startingOffsets: latest is for streams; a batch would read nothing")
+        self._look()
+        named = self._named(starts) if isinstance(starts, dict) else {}
+        if isinstance(ends, dict):
+            wanted: dict[str, LogPosition | None] = {**self._named(ends)}
+        elif self._options.tail == COMMITTED:
+            wanted = {cluster: self._end(bounds) for cluster, bounds in self._seen.items()}
+        else:
+            wanted = dict.fromkeys(self._seen)
+            self._check_ends()
+        if starts == SNAPSHOT:
+            named = {
+                cluster: newest_state(self._seen[cluster], None if end is None else end.offset)
+                for cluster, end in wanted.items()
+            }
+        return self._ranges(named, wanted)
+
+    # A stream.
+
+    def initial(self) -> Positions:
+        """Where a new stream begins; by default with what comes next."""
+        starts = self._options.starting_offsets or LATEST
+        self._look()
+        if isinstance(starts, dict):
+            return self._named(starts)
+        find = {EARLIEST: beginning, SNAPSHOT: newest_state, LATEST: self._end}[starts]
+        return {cluster: find(bounds) for cluster, bounds in self._seen.items()}
+
+    def stop_at_what_is_there(self) -> None:
+        """Let ``latest`` never return more than there is now."""
+        self._look()
+        self._target = self._ends()
+
+    def latest(self, start: Mapping[str, LogPosition], limit: Limit) -> Positions:
+        """How far the next trigger reads."""
+        self._look()
+        ends = dict(self._ends() if self._target is None else self._target)
+        for cluster, position in start.items():
+            if cluster not in ends:
+                ends[cluster] = position
+                self._lost(cluster, position)
+            elif self._options.tail == COMMITTED and ends[cluster].offset < position.offset:
+                ends[cluster] = position  # it was read with tail=all before
+        return self._limited(start, ends, limit)
+
+    def available(self) -> Positions:
+        """Up to where there are records, as far as was seen last."""
+        if not self._seen:
+            self._look()
+        return self._ends()
+
+    def between(self, start: Mapping[str, LogPosition], end: Mapping[str, LogPosition]) -> list[LogRange]:
+        """What a trigger reads that goes from some positions to others."""
+        if not all(cluster in self._seen and _covers(self._seen[cluster], end[cluster]) for cluster in end):
+            self._look()
+        return self._ranges(
+            start, {cluster: position for cluster, position in end.items() if start.get(cluster) != position}
+        )
+
+    # Both.
+
+    def _ranges(
+        self, starts: Mapping[str, LogPosition], ends: Mapping[str, LogPosition | None]
+    ) -> list[LogRange]:
+        found = []
+        for cluster, end in ends.items():
+            start = starts.get(cluster)
+            if cluster not in self._seen:
+                self._lost(cluster, end)
+                continue
+            bounds = self._seen[cluster]
+            if self._options.tail == COMMITTED and end is not None:
+                end = min(end, self._end(bounds), key=lambda position: position.offset)
+                if start is not None and end.offset < start.offset:
+                    continue
+            found.append(
+                range_between(
+                    bounds, start, end, self._store.holds, fail_on_data_loss=self._options.fail_on_data_loss
+                )
+            )
+        return found
+
+    def _look(self) -> None:
+        self._seen = self._store.bounds()
+
+    def _ends(self) -> Positions:
+        self._check_ends()
+        return {cluster: self._end(bounds) for cluster, bounds in self._seen.items()}
+
+    def _end(self, bounds: LogBounds) -> LogPosition:
+        """Up to where a log is to be read."""
+        if self._options.tail != COMMITTED:
+            return bounds.end
+        committed = bounds.committed_end_offset
+        if committed is None or committed < bounds.start_offset:
+            return BEGINNING
+        return (
+            self._store.position_at(bounds.cluster, committed)
+            if committed < bounds.end.offset
+            else bounds.end
+        )
+
+    def _check_ends(self) -> None:
+        for bounds in self._seen.values():
+            if bounds.damage is not None and self._options.corrupt == FAIL:
+                raise CorruptSegment(bounds.damage)
+
+    def _named(self, positions: Positions) -> Positions:
+        """Positions from an option, of clusters that are there."""
+        for cluster, position in positions.items():
+            if cluster not in self._seen:
+                self._lost(cluster, position)
+        return {cluster: position for cluster, position in positions.items() if cluster in self._seen}
+
+    def _lost(self, cluster: str, position: LogPosition | None) -> None:
+        if self._options.fail_on_data_loss:
+            there = ", ".join(self._seen) or "none"
+            raise DataLoss(
+                cluster,
+                f"{position} was asked for",
+                f"there is no log of this cluster; the clusters that are there: {there}",
+                "Correct the cluster's id or the path; with failOnDataLoss=false it is left out",
+            )
+
+    def _limited(self, starts: Mapping[str, LogPosition], ends: Positions, limit: Limit) -> Positions:
+        count = limit.offsets if limit.size_bytes is None else limit.size_bytes
+        if count is None:
+            return ends
+        begins = {cluster: starts.get(cluster) or beginning(self._seen[cluster]) for cluster in ends}
+        lags = {
+            cluster: max(int(begins[cluster].snapshot), end.offset - begins[cluster].offset)
+            for cluster, end in ends.items()
+        }
+        share = shares(lags, count)
+        found = {}
+        for cluster, end in ends.items():
+            if not lags[cluster]:
+                found[cluster] = end
+            elif share[cluster]:
+                found[cluster] = self._limited_end(
+                    cluster, begins[cluster].offset, end, share[cluster], limit
+                )
+            elif cluster in starts:
+                found[cluster] = starts[cluster]
+        return found
+
+    def _limited_end(
+        self, cluster: str, start_offset: int, end: LogPosition, share: int, limit: Limit
+    ) -> LogPosition:
+        first = max(start_offset, self._seen[cluster].start_offset)
+        if limit.offsets is not None:
+            offset = first + share
+        else:
+            offset = self._store.offset_behind(cluster, first, share)
+        if offset >= end.offset:
+            return end
+        return min(self._store.position_at(cluster, offset), end, key=lambda position: position.offset)
+
+
+def _covers(bounds: LogBounds, end: LogPosition) -> bool:
+    return bounds.start_offset <= end.offset <= bounds.end.offset
