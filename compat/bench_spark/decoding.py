@@ -8,10 +8,11 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.columnar.page import Page
+from kraft_wire.log.files import LOG_SUFFIX
 from kraft_wire.protocol.registry import metadata_record_class
 from kraft_wire.spark.log_pages import pages_of
-from kraft_wire.spark.log_splits import Piece
+from kraft_wire.spark.log_splits import FilePiece
+from kraft_wire.spark.log_store import Damage, PlacedPage
 from kraft_wire.spark.record_tables import LogPlace, typed_batches
 
 _PLACE: Final = LogPlace("4L6g3nShT-eMCtK--X86sw", 1_000_000)
@@ -37,14 +38,16 @@ def measure_decoding(segment: Path, runs: int = _RUNS) -> Speed:
 
 
 def _once(segment: Path) -> Speed:
-    piece = Piece(_PLACE.cluster, str(segment), 0, segment.stat().st_size, _PLACE.committed_end_offset)
+    base_offset = int(segment.name.removesuffix(LOG_SUFFIX))
+    piece = FilePiece(_PLACE.cluster, str(segment), 0, segment.stat().st_size, base_offset)
     process_s, wall_s = time.process_time(), time.perf_counter()
-    records = sum(_rows(page) for page in pages_of(piece))
+    records = sum(_rows(found) for found in pages_of(piece))
     return Speed(records, piece.size_bytes, time.process_time() - process_s, time.perf_counter() - wall_s)
 
 
-def _rows(page: Page) -> int:
-    rows = 0
+def _rows(found: PlacedPage | Damage) -> int:
+    assert isinstance(found, PlacedPage), f"the segment is whole: {found}"
+    page, rows = found.page, 0
     for api_key in {kind.api_key for kind in page.kinds}:
         rows += sum(len(batch) for batch in typed_batches(page, metadata_record_class(api_key), _PLACE))
     return rows

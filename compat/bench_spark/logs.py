@@ -37,11 +37,8 @@ def write_log(folder: Path, kind: str, records: int = RECORDS) -> Path:
     with segment.open("wb") as file:
         for number in range(records // RECORDS_A_BATCH):
             offset = number * RECORDS_A_BATCH
-            file.write(
-                encode_batch(
-                    offset, 1 + number // 500, 1_700_000_000_000 + offset, batches[number % len(batches)]
-                )
-            )
+            values = batches[number % len(batches)]
+            file.write(encode_batch(offset, 1, 1_700_000_000_000 + offset, values))
     return segment
 
 
