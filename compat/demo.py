@@ -22,6 +22,7 @@ from compat.harness.metadata_values import describe_record, split_values
 from compat.harness.nodes import JvmBroker, OurController
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed, Workspace
+from compat.harness.story import Story, ms_since
 from compat.harness.tool_server import ToolServer
 from compat.harness.waiting import WaitTimeout
 
@@ -29,16 +30,6 @@ MESSAGES = 10_000
 PARTITIONS = 3
 SHOWN_RECORDS = 8
 LOG_TIME = r"^(\S+) INFO .*"  # how a line of a Kafka log begins
-
-
-class Story:
-    """Tells what happens, each line with the seconds since the beginning."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def tell(self, text: str) -> None:
-        print(f"{time.monotonic() - self._began:7.2f} s  {text}", flush=True)
 
 
 def main() -> int:
@@ -76,7 +67,7 @@ def start_controller(workspace: Workspace, cluster_id: str, story: Story) -> Our
     started = time.monotonic()
     controller.start()
     controller.wait_until_ready()
-    story.tell(f"controller leads on {controller.address}, {_ms_since(started)} after its process started")
+    story.tell(f"controller leads on {controller.address}, {ms_since(started)} after its process started")
     return controller
 
 
@@ -96,23 +87,23 @@ def start_broker(
         f"broker registered with epoch {registered[2]}, unfenced {after.total_seconds() * 1000:.0f} ms later"
     )
     broker.wait_until_ready()
-    story.tell(f"broker serves on {broker.address}, {_ms_since(started)} after its process started")
+    story.tell(f"broker serves on {broker.address}, {ms_since(started)} after its process started")
     return broker
 
 
 def send_and_receive(broker: JvmBroker, story: Story) -> None:
     began = time.monotonic()
     clients.create_topic(clients.admin(broker.address), "demo", PARTITIONS, 1)
-    story.tell(f"topic `demo` made, {PARTITIONS} partitions, in {_ms_since(began)}")
+    story.tell(f"topic `demo` made, {PARTITIONS} partitions, in {ms_since(began)}")
     sent = [f"message {number}" for number in range(MESSAGES)]
     began = time.monotonic()
     kcat.produce(broker.address, "demo", sent)
-    story.tell(f"{len(sent):,} messages produced with kcat in {_ms_since(began)}")
+    story.tell(f"{len(sent):,} messages produced with kcat in {ms_since(began)}")
     began = time.monotonic()
     received = kcat.consume(broker.address, "demo")
     if sorted(received) != sorted(sent):
         raise ProcessFailed(f"sent {len(sent)} messages, and {len(received)} came back, not the same")
-    story.tell(f"{len(received):,} messages consumed with kcat in {_ms_since(began)}, each of them once")
+    story.tell(f"{len(received):,} messages consumed with kcat in {ms_since(began)}, each of them once")
 
 
 def read_metadata_log(controller: OurController, story: Story) -> None:
@@ -124,10 +115,6 @@ def read_metadata_log(controller: OurController, story: Story) -> None:
     for value in values[:SHOWN_RECORDS]:
         record = describe_record(value)
         print(f"{'':13}{record.type} v{record.version} {msgspec.json.encode(record.data).decode()}")
-
-
-def _ms_since(moment: float) -> str:
-    return f"{(time.monotonic() - moment) * 1000:,.0f} ms"
 
 
 if __name__ == "__main__":
