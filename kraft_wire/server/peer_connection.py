@@ -22,10 +22,10 @@ from kraft_wire.protocol.framing import FrameReader, frame
 from kraft_wire.protocol.headers import decode_response, encode_request
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import api_name
+from kraft_wire.protocol.served_versions import FIRST_ASKED_VERSION, QUESTION, ServedVersions, read_versions
 from kraft_wire.raft.events import Failure
 from kraft_wire.server.config_endpoints import MAX_PORT, format_address
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.served_versions import FIRST_ASKED_VERSION, QUESTION, ServedVersions, read_versions
 
 RECEIVE_BYTES: Final = 256 * 1024
 CONNECT_PATIENCE_S: Final = 0.5
