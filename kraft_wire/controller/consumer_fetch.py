@@ -1,6 +1,7 @@
 """Fetch (1) for ordinary consumers of ``__cluster_metadata``: read only, and nothing that isn't committed.
 
-A Fetch whose replica id is negative comes from a consumer, all others from raft's followers and observers.
+A Fetch whose replica id is negative and that doesn't say what was fetched last comes from a consumer. All
+others are raft's: of followers, of observers, and of readers of the log with replica id -1, as Java has it.
 Only the leader answers with records; the others name it. Batches are served as they are in the log: control
 records too, which every client skips. Versions: up to 12 topics go by name, from 13 on by id. Fetch sessions
 (KIP-227) are declined: the session id in the answer is 0. Kafka requires READ on the topic.
@@ -73,9 +74,12 @@ ConsumerDecision = ConsumerRead | ConsumerWait | ConsumerAnswer
 
 
 def is_consumer_fetch(request: FetchRequest) -> bool:
-    """Whether this Fetch is a consumer's: replicas have ids from 0 on (in ``replica_state`` from version 15
-    on)."""
-    return request.replica_id < 0 and request.replica_state.replica_id < 0
+    """Whether this Fetch is an ordinary consumer's: replicas have ids from 0 on (in ``replica_state`` from
+    version 15 on), and whoever says what it fetched last wants to know what raft says of that."""
+    is_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
+    return not is_replica and not any(
+        partition.last_fetched_epoch >= 0 for topic in request.topics for partition in topic.partitions
+    )
 
 
 def decide(request: FetchRequest, version: int, view: LogView) -> ConsumerDecision:

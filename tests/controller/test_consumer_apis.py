@@ -335,3 +335,9 @@ def test_replicas_are_no_consumers() -> None:
     assert is_consumer_fetch(fetch_request(10, 18))
     assert not is_consumer_fetch(fetch.FetchRequest(replica_id=4))
     assert not is_consumer_fetch(fetch.FetchRequest(replica_state=fetch.ReplicaState(replica_id=0)))
+
+
+def test_whoever_says_what_it_fetched_last_is_answered_by_raft() -> None:
+    request = fetch_request(10, 18)
+    request.topics[0].partitions[0].last_fetched_epoch = 0
+    assert not is_consumer_fetch(request)

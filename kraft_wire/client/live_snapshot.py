@@ -1,0 +1,77 @@
+"""A snapshot of a live quorum: fetched as a whole before anything of it is used, as no two controllers need
+have the same bytes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final
+
+from kraft_wire.client.errors import CorruptAnswer, SnapshotGone
+from kraft_wire.client.quorum import Quorum
+from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.errors import BadSnapshot, CorruptBatch
+from kraft_wire.log.snapshot import SnapshotId, checked_batches
+from kraft_wire.protocol.errors import ErrorCode
+
+PIECE_BYTES: Final = 8 * 1024 * 1024
+PAGE_BYTES: Final = 1024 * 1024
+
+
+def snapshot_batches(quorum: Quorum, snapshot_id: SnapshotId) -> Iterator[bytes]:
+    """The snapshot's batches, some at a time; every checksum is looked at, and whether header and footer are
+    there. Memory doesn't grow with the snapshot. Raises SnapshotGone, CorruptAnswer, OSError for the disk,
+    and what ``Quorum`` raises."""
+    with TemporaryFile(prefix="kraft-wire-") as file:
+        _fetch(quorum, snapshot_id, file)
+        file.seek(0)
+        try:
+            yield from _pages(checked_batches(_batches(file)))
+        except (CorruptBatch, BadSnapshot) as error:
+            name = f"snapshot {snapshot_id.end_offset}-{snapshot_id.epoch}"
+            raise CorruptAnswer(str(quorum.answered_by), snapshot_id.end_offset, f"{name}: {error}") from None
+
+
+def _fetch(quorum: Quorum, snapshot_id: SnapshotId, file: BinaryIO) -> None:
+    position, size_bytes, source = 0, 1, None
+    while position < size_bytes:
+        answer = quorum.fetch_snapshot(snapshot_id, position, PIECE_BYTES, final=_GONE)
+        if answer.error:
+            raise SnapshotGone(snapshot_id, str(quorum.answered_by))
+        if source not in (None, quorum.answered_by):
+            position, source = 0, None
+            file.seek(0)
+            file.truncate()
+            continue
+        if answer.position != position or not answer.data:
+            reason = f"{len(answer.data)} bytes of a snapshot at {answer.position} came, {position} was asked"
+            raise CorruptAnswer(str(quorum.answered_by), snapshot_id.end_offset, reason)
+        file.write(answer.data)
+        position, size_bytes, source = position + len(answer.data), answer.size_bytes, quorum.answered_by
+
+
+_GONE: Final = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE)
+
+
+def _batches(file: BinaryIO) -> Iterator[Batch]:
+    data = b""
+    while piece := file.read(PAGE_BYTES):
+        data += piece
+        batches, end = split_batches(data)
+        yield from batches
+        data = data[end:]
+    if data:
+        raise BadSnapshot(f"{len(data)} bytes follow the last whole batch")
+
+
+def _pages(batches: Iterator[Batch]) -> Iterator[bytes]:
+    page: list[bytes] = []
+    size_bytes = 0
+    for batch in batches:
+        page.append(batch.data)
+        size_bytes += len(batch.data)
+        if size_bytes >= PAGE_BYTES:
+            yield b"".join(page)
+            page, size_bytes = [], 0
+    if page:
+        yield b"".join(page)

@@ -1,0 +1,215 @@
+"""A quorum, asked: connections, deadlines and repeated questions around what ``leader_search`` decides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import msgspec
+
+from kraft_wire.client import questions
+from kraft_wire.client.addresses import Address
+from kraft_wire.client.connection import Connection, Connector
+from kraft_wire.client.errors import NotAuthorized, QuorumUnreachable, WrongServer
+from kraft_wire.client.leader_search import LeaderSearch
+from kraft_wire.client.questions import Answer, FetchAnswer, SnapshotAnswer
+from kraft_wire.client.security import Security
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ErrorCode, ProtocolError, UnsupportedVersion
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+
+REQUEST_TIMEOUT_MS: Final = 30_000
+API_TIMEOUT_MS: Final = 60_000
+"""Kafka clients' own defaults: of request.timeout.ms and default.api.timeout.ms."""
+
+_WRONG_SERVER: Final = {
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "it belongs to another cluster than the one that answered first",
+    ErrorCode.INVALID_REQUEST: "it doesn't understand what it is asked: is it a controller?",
+    ErrorCode.MISMATCHED_ENDPOINT_TYPE: "it is a broker; give the controllers' own listeners",
+    ErrorCode.UNKNOWN_TOPIC_ID: "it has no metadata log; give the controllers' own listeners",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "it has no metadata log; give the controllers' own listeners",
+}
+
+R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Answer)
+
+
+class QuorumSettings(msgspec.Struct, frozen=True):
+    """What it takes to reach a quorum; can be handed to other processes."""
+
+    bootstrap: tuple[Address, ...]
+    security: Security = Security()
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
+    api_timeout_ms: int = API_TIMEOUT_MS
+
+
+class Quorum:
+    """Questions to whoever leads, repeated until they are answered or the time is over.
+
+    Every method raises AuthenticationFailed, NotAuthorized and WrongServer at once, and QuorumUnreachable
+    when ``api_timeout_ms`` are over.
+    """
+
+    def __init__(self, settings: QuorumSettings) -> None:
+        self._settings = settings
+        self._connector = Connector(settings.security)
+        self._search = LeaderSearch(settings.bootstrap)
+        self._connections: dict[Address, Connection] = {}
+        self._cluster_id: str | None = None
+        self.answered_by = settings.bootstrap[0]
+        """Who answered last."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        while self._connections:
+            self._connections.popitem()[1].close()
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch that anybody has named."""
+        return self._search.epoch
+
+    def cluster_id(self) -> str:
+        """Asked once."""
+        if self._cluster_id is None:
+            answer = self._ask(
+                "the cluster's id",
+                questions.describe_cluster,
+                DescribeClusterResponse,
+                questions.read_describe_cluster,
+            )
+            self._search.know(answer.controllers)
+            self._cluster_id = answer.cluster_id
+        return self._cluster_id
+
+    def fetch(
+        self,
+        offset: int,
+        last_fetched_epoch: int | None,
+        max_bytes: int,
+        *,
+        unfit: Callable[[FetchAnswer], str | None] = lambda answer: None,
+        final: Collection[ErrorCode] = (),
+    ) -> FetchAnswer:
+        """The leader's answer. A ``last_fetched_epoch`` of None is the leader's own, which is in any log.
+
+        It is asked again while the answer is ``unfit``, which says why; an error that is ``final`` is
+        returned.
+        """
+        cluster_id = self.cluster_id()
+
+        def request() -> Message:
+            epoch = self.epoch
+            last_epoch = epoch if last_fetched_epoch is None else last_fetched_epoch
+            return questions.fetch(cluster_id, epoch, offset, min(last_epoch, epoch), max_bytes)
+
+        return self._ask(
+            f"the log at offset {offset}", request, FetchResponse, questions.read_fetch, unfit, final
+        )
+
+    def fetch_snapshot(
+        self, snapshot_id: SnapshotId, position: int, max_bytes: int, *, final: Collection[ErrorCode] = ()
+    ) -> SnapshotAnswer:
+        """A piece of a snapshot from the leader; ``final`` as for ``fetch``."""
+        cluster_id = self.cluster_id()
+
+        def request() -> Message:
+            return questions.fetch_snapshot(cluster_id, self.epoch, snapshot_id, position, max_bytes)
+
+        wanted = f"snapshot {snapshot_id.end_offset}-{snapshot_id.epoch} at byte {position}"
+        read = questions.read_fetch_snapshot
+        return self._ask(wanted, request, FetchSnapshotResponse, read, final=final)
+
+    # Asking until there is an answer.
+
+    def _ask(
+        self,
+        wanted: str,
+        request: Callable[[], Message],
+        response_class: type[R],
+        read: Callable[[R], A],
+        unfit: Callable[[A], str | None] = lambda answer: None,
+        final: Collection[ErrorCode] = (),
+    ) -> A:
+        deadline_s = time.monotonic() + self._settings.api_timeout_ms / 1000
+        while True:
+            address, pause_ms = self._search.next_step()
+            if time.monotonic() + pause_ms / 1000 >= deadline_s:
+                raise self._unreachable(wanted)
+            time.sleep(pause_ms / 1000)
+            try:
+                answer = read(self._call(address, request(), response_class, deadline_s))
+            except UnsupportedVersion as error:
+                raise WrongServer(f"{address}: {error}") from None
+            except (OSError, ProtocolError) as error:
+                self._search.failed(address, str(error) or type(error).__name__)
+                continue
+            problem = None if answer.error in final else _problem(answer, address) or unfit(answer)
+            if problem is None:
+                self._search.succeeded(address)
+                self.answered_by = address
+                return answer
+            self._search.failed(address, problem)
+            self._search.heard(*answer.hint)
+
+    def _call(self, address: Address, request: Message, response_class: type[R], deadline_s: float) -> R:
+        """A connection that was idle may have been closed by now, which says nothing about the controller: a
+        new one is opened once."""
+        kept = self._connections.pop(address, None)
+        if kept is not None:
+            try:
+                return self._call_on(kept, request, response_class, deadline_s)
+            except ConnectionError:
+                pass
+        fresh = self._connector.open(address, self._timeout_s(deadline_s))
+        return self._call_on(fresh, request, response_class, deadline_s)
+
+    def _call_on(
+        self, connection: Connection, request: Message, response_class: type[R], deadline_s: float
+    ) -> R:
+        try:
+            response = connection.call(request, response_class, self._timeout_s(deadline_s))
+        except BaseException:
+            connection.close()
+            raise
+        self._connections[connection.address] = connection
+        return response
+
+    def _timeout_s(self, deadline_s: float) -> float:
+        return max(0.001, min(self._settings.request_timeout_ms / 1000, deadline_s - time.monotonic()))
+
+    def _unreachable(self, wanted: str) -> QuorumUnreachable:
+        said = {str(address): what for address, what in self._search.said.items()}
+        protocol = self._settings.security.protocol
+        hint = (
+            "Look at whether a majority of the controllers runs, whether bootstrap.controllers names them, "
+            f"and whether their listeners speak {protocol} (kafka.security.protocol)."
+        )
+        return QuorumUnreachable(wanted, self._settings.api_timeout_ms, said, hint)
+
+
+def _problem(answer: Answer, address: Address) -> str | None:
+    """What an error is, if it may pass; raises what won't."""
+    error = answer.error
+    if error == ErrorCode.NONE:
+        return None
+    if error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        raise NotAuthorized(
+            f"{address}: {error.name}: give this client's principal ClusterAction, to fetch, and Alter, to "
+            "learn the cluster's id, on the cluster"
+        )
+    if error in _WRONG_SERVER:
+        raise WrongServer(f"{address}: {error.name}: {_WRONG_SERVER[error]}")
+    return f"{error.name}: {answer.message}" if answer.message else error.name
