@@ -28,6 +28,7 @@ CLIENT_ID: Final = "kraft-wire"
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
 """Kafka's own limit of what it sends and takes (socket.request.max.bytes)."""
 RECEIVE_BYTES: Final = 256 * 1024
+NONCE_BYTES: Final = 24
 _CORRELATION_ID: Final = Struct(">i")
 
 R = TypeVar("R", bound=Message)
@@ -117,29 +118,26 @@ class Connection:
             version = answer
 
     def _authenticate(self, sasl: Sasl, deadline_s: float) -> None:
-        handshake = self.call(
-            SaslHandshakeRequest(mechanism=sasl.mechanism),
-            SaslHandshakeResponse,
-            deadline_s - time.monotonic(),
-        )
-        if handshake.error_code:
-            raise AuthenticationFailed(
-                f"{self.address}: {ErrorCode.of(handshake.error_code).name}: {sasl.mechanism} isn't"
-                f" enabled there (there are {', '.join(handshake.mechanisms) or 'none'}), or the listener has no"
-                " SASL: look at kafka.security.protocol and kafka.sasl.mechanism"
-            )
-        talk = conversation(sasl, secrets.token_urlsafe(24))
+        self._choose(sasl.mechanism, deadline_s)
+        talk = conversation(sasl, secrets.token_urlsafe(NONCE_BYTES))
         message: bytes | None = talk.first()
         while message is not None:
-            answer = self.call(
-                SaslAuthenticateRequest(auth_bytes=message),
-                SaslAuthenticateResponse,
-                deadline_s - time.monotonic(),
-            )
+            request = SaslAuthenticateRequest(auth_bytes=message)
+            answer = self.call(request, SaslAuthenticateResponse, deadline_s - time.monotonic())
             if answer.error_code:
                 reason = answer.error_message or ErrorCode.of(answer.error_code).name
                 raise AuthenticationFailed(f"{self.address}: {sasl.username} isn't let in: {reason}")
             message = talk.answer(answer.auth_bytes)
+
+    def _choose(self, mechanism: str, deadline_s: float) -> None:
+        request = SaslHandshakeRequest(mechanism=mechanism)
+        answer = self.call(request, SaslHandshakeResponse, deadline_s - time.monotonic())
+        if answer.error_code:
+            error, enabled = ErrorCode.of(answer.error_code).name, ", ".join(answer.mechanisms)
+            raise AuthenticationFailed(
+                f"{self.address}: {error}: {mechanism} isn't enabled there ({enabled or 'nothing'} is), or "
+                "the listener has no SASL: look at kafka.security.protocol and kafka.sasl.mechanism"
+            )
 
     # Frames.
 

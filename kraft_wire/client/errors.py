@@ -57,19 +57,6 @@ class LogRangeGone(QuorumError):
         )
 
 
-class LogDiverged(QuorumError):
-    """A position that isn't in this log: it was cut off, or never was there."""
-
-    def __init__(self, offset: int, epoch: int, reason: str) -> None:
-        super().__init__(offset, epoch, reason)
-        self.offset = offset
-        self.epoch = epoch
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"offset {self.offset} of epoch {self.epoch} isn't in the leader's log: {self.reason}"
-
-
 class SnapshotGone(QuorumError):
     """The leader hasn't got this snapshot, any more or at all."""
 

@@ -37,6 +37,10 @@ class LeaderSearch:
         self._asked_epochs: dict[Address, int] = {}
         self._rounds = 0
 
+    def begin_with(self, leader: Address, epoch: int) -> None:
+        """Somebody else has found this one."""
+        self.epoch, self._leader = epoch, leader
+
     def next_step(self) -> Step:
         """Whom to ask now. Each answer is to be followed by ``succeeded`` or ``failed``."""
         pause_ms = 0

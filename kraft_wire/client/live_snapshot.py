@@ -8,11 +8,11 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, Final
 
 from kraft_wire.client.errors import CorruptAnswer, SnapshotGone
+from kraft_wire.client.live_log import SNAPSHOT_GONE
 from kraft_wire.client.quorum import Quorum
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.errors import BadSnapshot, CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId, checked_batches
-from kraft_wire.protocol.errors import ErrorCode
 
 PIECE_BYTES: Final = 8 * 1024 * 1024
 PAGE_BYTES: Final = 1024 * 1024
@@ -35,7 +35,7 @@ def snapshot_batches(quorum: Quorum, snapshot_id: SnapshotId) -> Iterator[bytes]
 def _fetch(quorum: Quorum, snapshot_id: SnapshotId, file: BinaryIO) -> None:
     position, size_bytes, source = 0, 1, None
     while position < size_bytes:
-        answer = quorum.fetch_snapshot(snapshot_id, position, PIECE_BYTES, final=_GONE)
+        answer = quorum.fetch_snapshot(snapshot_id, position, PIECE_BYTES, final=SNAPSHOT_GONE)
         if answer.error:
             raise SnapshotGone(snapshot_id, str(quorum.answered_by))
         if source not in (None, quorum.answered_by):
@@ -48,9 +48,6 @@ def _fetch(quorum: Quorum, snapshot_id: SnapshotId, file: BinaryIO) -> None:
             raise CorruptAnswer(str(quorum.answered_by), snapshot_id.end_offset, reason)
         file.write(answer.data)
         position, size_bytes, source = position + len(answer.data), answer.size_bytes, quorum.answered_by
-
-
-_GONE: Final = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE)
 
 
 def _batches(file: BinaryIO) -> Iterator[Batch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -48,6 +48,14 @@ class QuorumSettings(msgspec.Struct, frozen=True):
     api_timeout_ms: int = API_TIMEOUT_MS
 
 
+class KnownLeader(NamedTuple):
+    """What one process has found out already, for others to begin with; it may be out of date."""
+
+    cluster_id: str
+    address: Address
+    epoch: int
+
+
 class Quorum:
     """Questions to whoever leads, repeated until they are answered or the time is over.
 
@@ -55,7 +63,7 @@ class Quorum:
     when ``api_timeout_ms`` are over.
     """
 
-    def __init__(self, settings: QuorumSettings) -> None:
+    def __init__(self, settings: QuorumSettings, known: KnownLeader | None = None) -> None:
         self._settings = settings
         self._connector = Connector(settings.security)
         self._search = LeaderSearch(settings.bootstrap)
@@ -63,6 +71,9 @@ class Quorum:
         self._cluster_id: str | None = None
         self.answered_by = settings.bootstrap[0]
         """Who answered last."""
+        if known is not None:
+            self._cluster_id, self.answered_by = known.cluster_id, known.address
+            self._search.begin_with(known.address, known.epoch)
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +91,10 @@ class Quorum:
     def epoch(self) -> int:
         """The newest epoch that anybody has named."""
         return self._search.epoch
+
+    def known(self) -> KnownLeader:
+        """What was found out so far."""
+        return KnownLeader(self.cluster_id(), self.answered_by, self.epoch)
 
     def cluster_id(self) -> str:
         """Asked once."""
