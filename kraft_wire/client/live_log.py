@@ -51,20 +51,24 @@ class LiveLog:
         return LogEnds(answer.log_start_offset, answer.high_watermark, self._quorum.epoch, answer.snapshot_id)
 
     def oldest_snapshot(self, ends: LogEnds) -> SnapshotId | None:
-        """The snapshot that ends where the log begins; None where the log begins at 0.
-
-        Leaders name their newest only. The oldest one's epoch is the first that isn't answered with a
-        snapshot when it is given as the last fetched one.
-        """
-        newest, end_offset = ends.newest_snapshot, ends.log_start_offset
-        if newest is None or end_offset == 0:
+        """The snapshot that ends where the log begins. None where there is none: the log begins at 0 or,
+        after a restart, where its first segment does."""
+        if ends.newest_snapshot is None or ends.log_start_offset == 0:
             return None
+        oldest = SnapshotId(ends.log_start_offset, self._oldest_epoch(ends.newest_snapshot, ends))
+        return oldest if oldest == ends.newest_snapshot or self.has_snapshot(oldest) else None
+
+    def _oldest_epoch(self, newest: SnapshotId, ends: LogEnds) -> int:
+        """The oldest snapshot's epoch. Leaders name their newest only; but whoever gives an older epoch than
+        the oldest one's as the last fetched is pointed to a snapshot, and nobody else is."""
+        if newest.end_offset <= ends.log_start_offset:
+            return newest.epoch
         low, high = 0, newest.epoch
-        while newest.end_offset > end_offset and low < high:
+        while low < high:
             middle = (low + high) // 2
-            answer = self._quorum.fetch(end_offset + 1, middle, ONE_BATCH_BYTES)
+            answer = self._quorum.fetch(ends.log_start_offset + 1, middle, ONE_BATCH_BYTES)
             low, high = (middle + 1, high) if answer.snapshot_id is not None else (low, middle)
-        return SnapshotId(end_offset, high)
+        return high
 
     def epoch_at(self, offset: int) -> int:
         """The epoch of a committed record. Raises LogRangeGone, CorruptAnswer."""
@@ -136,9 +140,8 @@ class LiveLog:
         if offset == 0 == answer.log_start_offset:
             return self._fetch_first(max_bytes, unfit)
         if offset == answer.log_start_offset:
-            snapshot_id = self.oldest_snapshot(self.ends())
-            assert snapshot_id is not None, "the log begins later than 0"
-            answer = self._quorum.fetch(offset, snapshot_id.epoch, max_bytes, unfit=unfit)
+            epoch = self._oldest_epoch(answer.snapshot_id, self.ends())
+            answer = self._quorum.fetch(offset, epoch, max_bytes, unfit=unfit)
             if answer.snapshot_id is None:
                 return answer
         raise LogRangeGone(offset, answer.log_start_offset)

@@ -1,0 +1,121 @@
+"""Controllers of ours as processes, written to, and read by the client."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from controller_process import CLUSTER_ID, COMMAND, GIVE_UP_S, Client, ControllerProcess
+
+from kraft_wire.client.addresses import parse_addresses
+from kraft_wire.client.quorum import QuorumSettings
+from kraft_wire.protocol.uuid import Uuid
+
+QUIET: Mapping[str, str] = {"metadata.max.idle.interval.ms": "0"}
+"""Nothing is written that nobody asked for."""
+SNAPSHOT_BYTES = 1500
+SNAPSHOTS: Mapping[str, str] = {
+    **QUIET,
+    "metadata.log.max.record.bytes.between.snapshots": str(SNAPSHOT_BYTES),
+}
+TRIMMED: Mapping[str, str] = {
+    **SNAPSHOTS,
+    "internal.metadata.log.segment.bytes": "1500",
+    "metadata.max.retention.bytes": "9000",
+}
+
+
+def settings(*addresses: str, api_timeout_ms: int = 60_000) -> QuorumSettings:
+    return QuorumSettings(parse_addresses(",".join(addresses)), api_timeout_ms=api_timeout_ms)
+
+
+def address_of(process: ControllerProcess) -> str:
+    """Where it listens, once it is active."""
+    process.wait_for("active controller")
+    address: str = process.wait_for("listening")["address"]
+    return address
+
+
+def write(client: Client, values: range) -> None:
+    """A record each."""
+    for value in values:
+        client.set_config("log.retention.ms", str(1_000_000 + value))
+
+
+class Controllers:
+    """Three voters, 1 to 3, of one quorum."""
+
+    def __init__(self, folder: Path) -> None:
+        self.addresses = {id: f"127.0.0.1:{port}" for id, port in zip((1, 2, 3), _free_ports(3), strict=True)}
+        voters = ",".join(
+            f"{id}@{address}:{Uuid(bytes([id] * 16))}" for id, address in self.addresses.items()
+        )
+        self._files = {id: self._format(folder / str(id), id, voters) for id in self.addresses}
+        self._stack = ExitStack()
+        self.processes: dict[int, ControllerProcess] = {}
+
+    def _format(self, folder: Path, id: int, voters: str) -> Path:
+        folder.mkdir()
+        properties = {
+            "process.roles": "controller",
+            "node.id": str(id),
+            "controller.quorum.bootstrap.servers": ",".join(self.addresses.values()),
+            "listeners": f"CONTROLLER://{self.addresses[id]}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(folder / "data"),
+            **SNAPSHOTS,
+        }
+        file = folder / "controller.properties"
+        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        command = [*COMMAND, "storage", "format", "-t", CLUSTER_ID, "-c", str(file)]
+        subprocess.run([*command, "--initial-controllers", voters], check=True, capture_output=True)
+        return file
+
+    def start(self) -> None:
+        for id, file in self._files.items():
+            self.processes[id] = self._stack.enter_context(ControllerProcess(file))
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def kill(self, id: int) -> None:
+        self.processes.pop(id).kill()
+
+    def write(self, values: range) -> None:
+        """A record each, to whoever leads."""
+        for value in values:
+            self._write(value)
+
+    def _write(self, value: int) -> None:
+        deadline = time.monotonic() + GIVE_UP_S
+        while time.monotonic() < deadline:
+            for id in self.processes:
+                host, port = self.addresses[id].split(":")
+                # Who doesn't lead refuses, and who isn't there yet doesn't answer.
+                with suppress(OSError, AssertionError), Client(host, int(port)) as client:
+                    write(client, range(value, value + 1))
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"nobody took value {value}")
+
+
+@contextmanager
+def three_controllers(folder: Path) -> Iterator[Controllers]:
+    controllers = Controllers(folder)
+    try:
+        controllers.start()
+        yield controllers
+    finally:
+        controllers.close()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]

@@ -1,0 +1,131 @@
+"""Whoever leads is found and followed; who can't be read is an error that says why."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from controller_process import CLUSTER_ID, ControllerProcess, formatted
+from live_quorum import QUIET, Controllers, address_of, settings, three_controllers, write
+
+from kraft_wire.client.errors import QuorumUnreachable, WrongServer
+from kraft_wire.client.live_log import LiveLog
+from kraft_wire.client.quorum import Quorum
+from kraft_wire.log.batch import split_batches
+
+
+@pytest.fixture
+def controllers(tmp_path: Path) -> Iterator[Controllers]:
+    with three_controllers(tmp_path) as running:
+        running.write(range(5))
+        yield running
+
+
+def test_any_controller_leads_to_the_leader(controllers: Controllers) -> None:
+    leaders = set()
+    for address in controllers.addresses.values():
+        with Quorum(settings(address)) as quorum:
+            assert quorum.cluster_id() == CLUSTER_ID
+            LiveLog(quorum).ends()
+            leaders.add(quorum.answered_by)
+    assert len(leaders) == 1
+
+
+def test_a_reader_goes_on_with_the_next_leader(controllers: Controllers) -> None:
+    with Quorum(settings(*controllers.addresses.values())) as quorum:
+        log = LiveLog(quorum)
+        before = log.ends()
+        data = b"".join(log.batches(0, before.high_watermark))
+        leader = next(id for id, at in controllers.addresses.items() if at == str(quorum.answered_by))
+        controllers.kill(leader)
+        controllers.write(range(5, 10))
+        after = log.ends()
+        data += b"".join(log.batches(before.high_watermark, after.high_watermark))
+    assert after.epoch > before.epoch
+    headers = [batch.header for batch in split_batches(data)[0]]
+    assert [header.base_offset for header in headers[1:]] == [header.next_offset for header in headers[:-1]]
+    assert headers[-1].next_offset == after.high_watermark
+    assert {before.epoch, after.epoch} <= {header.leader_epoch for header in headers}
+
+
+def test_what_one_has_found_out_is_enough_for_another(controllers: Controllers) -> None:
+    with Quorum(settings(*controllers.addresses.values())) as quorum:
+        end_offset = LiveLog(quorum).ends().high_watermark
+        known = quorum.known()
+    with Quorum(settings("127.0.0.1:1"), known) as other:
+        assert b"".join(LiveLog(other).batches(0, end_offset))
+        assert other.known() == known
+
+
+def test_without_a_majority_everybody_is_named_with_what_they_said(controllers: Controllers) -> None:
+    addresses = controllers.addresses
+    with Quorum(settings(*addresses.values(), api_timeout_ms=4_000)) as quorum:
+        LiveLog(quorum).ends()
+        leader = next(id for id, at in addresses.items() if at == str(quorum.answered_by))
+        controllers.kill(leader)
+        controllers.kill(next(iter(controllers.processes)))
+        (left,) = controllers.processes
+        with pytest.raises(QuorumUnreachable) as error:
+            while True:
+                LiveLog(quorum).ends()
+    assert error.value.said[addresses[leader]].endswith("Connection refused")
+    assert set(error.value.said) == set(addresses.values())
+    text = str(error.value)
+    assert text.startswith("the log at offset 0: no success in 4000 ms; ")
+    assert "Look at whether a majority of the controllers runs" in text
+    assert addresses[left] in text
+
+
+def test_nobody_there_is_an_error_that_names_each() -> None:
+    with (
+        Quorum(settings("127.0.0.1:1", "no-such-host.invalid:9093", api_timeout_ms=300)) as quorum,
+        pytest.raises(QuorumUnreachable) as error,
+    ):
+        quorum.cluster_id()
+    assert set(error.value.said) == {"127.0.0.1:1", "no-such-host.invalid:9093"}
+
+
+def test_a_controller_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    with ControllerProcess(formatted(tmp_path, QUIET)) as process:
+        address = address_of(process)
+        with Quorum(settings(address)) as quorum:
+            known = quorum.known()._replace(cluster_id="AAAAAAAAQACAAAAAAAAAAA")
+        with (
+            Quorum(settings(address), known) as misled,
+            pytest.raises(WrongServer, match=f"{address}: INCONSISTENT_CLUSTER_ID: it belongs to another"),
+        ):
+            LiveLog(misled).ends()
+
+
+def test_a_connection_that_was_closed_while_idle_is_opened_again(tmp_path: Path) -> None:
+    file = formatted(tmp_path, QUIET)
+    properties = file.read_text()
+    with ControllerProcess(file) as process:
+        address = address_of(process)
+        file.write_text(properties.replace("127.0.0.1:0", address))
+        with Quorum(settings(address)) as quorum:
+            before = LiveLog(quorum).ends()
+            process.kill()
+            with ControllerProcess(file) as again, again.client() as client:
+                write(client, range(3))
+                after = LiveLog(quorum).ends()
+    assert after.epoch > before.epoch
+    assert after.high_watermark > before.high_watermark
+
+
+def test_a_server_that_says_nothing_costs_one_request_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        accepted: list[socket.socket] = []
+        thread = threading.Thread(target=lambda: accepted.append(silent.accept()[0]))
+        thread.start()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            Quorum(settings(address, api_timeout_ms=500)) as quorum,
+            pytest.raises(QuorumUnreachable, match=f"{address}: timed out"),
+        ):
+            quorum.cluster_id()
+        thread.join()
+        accepted[0].close()
