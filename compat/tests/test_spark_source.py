@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from metadata_logs import LogWriter
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from spark_readers import batch
@@ -65,6 +66,69 @@ def test_a_wrong_option_is_an_error_that_names_the_right_ones(
 ) -> None:
     with pytest.raises(PySparkException, match=what):
         spark.read.format("kraft").options(**options).load(str(JAVA_LOG)).count()
+
+
+def test_filters_are_pushed_to_the_source_where_it_takes_them(spark: SparkSession) -> None:
+    read = spark.read.format("kraft").option("pushFilters", "true").load(str(JAVA_LOG))
+    wanted = "offset > 20 and offset <= 100 and type in ('TopicRecord', 'LeaderChangeMessage')"
+    query = read.where(wanted).where("json like '%e%'")
+    found = query.toArrow().to_pylist()
+    everything = spark.read.format("kraft").load(str(JAVA_LOG))
+    assert found == everything.where(wanted).where("json like '%e%'").toArrow().to_pylist()
+    assert found
+    plan = query._jdf.queryExecution().executedPlan().toString()
+    left = [line for line in plan.splitlines() if "Filter (" in line or "Filter Contains" in line]
+    assert len(left) == 1, plan
+    assert "offset" not in left[0], plan
+
+
+def test_a_stream_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "node")
+    log.append(20)
+    log.snapshot()
+    log.roll()
+    log.trim(21)
+    log.append()
+    found, triggers = _stream(spark, tmp_path, log.partition, maxOffsetsPerTrigger="2")
+    assert found == _sorted(batch(log.partition))
+    assert triggers == [23 + 2, 1], "the snapshot comes with the first"
+    log.lead(2)
+    log.append(7)
+    found, triggers = _stream(spark, tmp_path, log.partition, maxOffsetsPerTrigger="3")
+    assert triggers == [3, 3, 2]
+    assert found == _sorted(batch(log.partition))
+    found, triggers = _stream(spark, tmp_path, log.partition)
+    assert (len(found), triggers) == (34, [])
+    log.cut(21)
+    with pytest.raises(PySparkException, match=r"cluster one: .*offset 32 of epoch 2: the log was cut"):
+        _stream(spark, tmp_path, log.partition)
+    log.close()
+
+
+def _stream(
+    spark: SparkSession, folder: Path, source: Path, **options: str
+) -> tuple[list[dict[str, object]], list[int]]:
+    """All that the query has ever written, and how many rows each of its triggers read this time."""
+    read = spark.readStream.format("kraft").options(startingOffsets="earliest", **options).load(str(source))
+    query = (
+        read.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "table"))
+    )
+    try:
+        query.awaitTermination()
+        triggers = [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
+    finally:
+        query.stop()
+    found = spark.read.schema(read.schema).parquet(str(folder / "table"))
+    return _sorted(found.toArrow().cast(RECORDS).to_pylist()), triggers
+
+
+def _sorted(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    return sorted(
+        rows, key=lambda row: (str(row["cluster"]), not row["in_snapshot"], row["offset"], str(row))
+    )
 
 
 def test_a_folder_without_logs_is_an_error_that_names_it(spark: SparkSession, tmp_path: Path) -> None:

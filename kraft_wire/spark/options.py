@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -71,12 +71,14 @@ class Options(msgspec.Struct, frozen=True):
             )
         return schema if self.columns is None else pa.schema([schema.field(name) for name in self.columns])
 
-    def batches_of(self, page: Page, place: LogPlace) -> list[pa.RecordBatch]:
-        """A page's rows of the table."""
+    def batches_of(
+        self, page: Page, place: LogPlace, types: Collection[str] | None = None
+    ) -> list[pa.RecordBatch]:
+        """A page's rows of the table; of ``records`` only those of some types, if they are given."""
         from kraft_wire.spark.record_tables import record_batches, typed_batches
 
         if self.table == RECORDS:
-            return record_batches(page, place, self.columns)
+            return record_batches(page, place, self.columns, types)
         return typed_batches(page, _record_classes()[self.table], place, self.columns)
 
 

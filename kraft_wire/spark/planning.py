@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Generic
 
 from kraft_wire.spark.admission import Limit, shares
+from kraft_wire.spark.filters import EVERY_ROW, RowFilter
 from kraft_wire.spark.log_store import LogBounds, LogRange, LogStore, P
 from kraft_wire.spark.options import COMMITTED, EARLIEST, FAIL, LATEST, SNAPSHOT, BadOption, Options
 from kraft_wire.spark.positions import BEGINNING, LogPosition, Positions
@@ -25,8 +26,8 @@ class Planner(Generic[P]):
 
     # A batch.
 
-    def batch(self) -> list[LogRange]:
-        """What a batch reads: of each cluster what lies between the two options."""
+    def batch(self, rows: RowFilter = EVERY_ROW) -> list[LogRange]:
+        """What a batch reads: of each cluster what lies between the two options, and may be wanted."""
         starts, ends = self._options.starting_offsets, self._options.ending_offsets
         if starts == LATEST:
             raise BadOption("startingOffsets: latest is for streams; a batch would read nothing")
@@ -44,7 +45,9 @@ class Planner(Generic[P]):
                 cluster: newest_state(self._seen[cluster], None if end is None else end.offset)
                 for cluster, end in wanted.items()
             }
-        return self._ranges(named, wanted)
+        wanted = {cluster: end for cluster, end in wanted.items() if rows.wants(cluster)}
+        found = (rows.cut(each, self._seen[each.cluster].end) for each in self._ranges(named, wanted))
+        return [each for each in found if each is not None]
 
     # A stream.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -40,22 +40,27 @@ class UnreadableRecords(LogError):
         )
 
 
-def rows_of(store: LogStore[P], pieces: Iterable[P], options: Options) -> Iterator[pa.RecordBatch]:
-    """Raises CorruptSegment, UnreadableRecords, and what the store raises."""
+def rows_of(
+    store: LogStore[P], pieces: Iterable[P], options: Options, types: Collection[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Of the table ``records`` only rows of some types, if they are given.
+
+    Raises CorruptSegment, UnreadableRecords, and what the store raises.
+    """
     for piece in pieces:
         for found in store.pages(piece):
             if isinstance(found, PlacedPage):
-                yield from _page_rows(found, options)
+                yield from _page_rows(found, options, types)
             elif options.corrupt == FAIL:
                 raise CorruptSegment(found)
             elif options.table == CORRUPT:
                 yield corrupt_batch(found, options.columns)
 
 
-def _page_rows(found: PlacedPage, options: Options) -> list[pa.RecordBatch]:
+def _page_rows(found: PlacedPage, options: Options, types: Collection[str] | None) -> list[pa.RecordBatch]:
     if options.table == CORRUPT:
         return []
     try:
-        return options.batches_of(found.page, found.place)
+        return options.batches_of(found.page, found.place, types)
     except (CorruptBatch, DecodeError, UnsupportedVersion) as error:
         raise UnreadableRecords(found.source, error) from error

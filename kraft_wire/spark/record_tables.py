@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from kraft_wire.columnar.page import Page
 from kraft_wire.log.batch import Batch, BatchHeader, Record, iter_records
 from kraft_wire.log.control import CONTROL_RECORD_VERSION, decode_control_record
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.registry import metadata_record_class
 from kraft_wire.protocol.schema import Field
@@ -92,12 +93,17 @@ def typed_batches(
             schema, rows, log, {name: rows.field(fields[name]) for name in schema.names if name in fields}
         )
 
-    return _in_order(page, schema, log, batch_of, record_class.API_KEY)
+    return _in_order(page, schema, log, batch_of, frozenset([record_class.API_KEY]))
 
 
-def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = None) -> list[pa.RecordBatch]:
-    """The records of all types, in the order of their offsets. ``json`` costs most of the time. Raises as
-    ``typed_batches``."""
+def record_batches(
+    page: Page,
+    log: LogPlace,
+    columns: Sequence[str] | None = None,
+    types: Collection[str] | None = None,
+) -> list[pa.RecordBatch]:
+    """The records of all types, or of some that are named, in the order of their offsets. ``json`` costs most
+    of the time. Raises as ``typed_batches``."""
     schema = _selected(RECORDS, columns)
 
     def batch_of(rows: _Rows) -> pa.RecordBatch:
@@ -108,7 +114,11 @@ def record_batches(page: Page, log: LogPlace, columns: Sequence[str] | None = No
             own["json"] = pa.array([_json(record, rows.version) for record in rows.records()], pa.string())
         return _assemble(schema, rows, log, own)
 
-    return _in_order(page, schema, log, batch_of, None, _control(page))
+    if types is None:
+        return _in_order(page, schema, log, batch_of, None, _control(page))
+    api_keys = frozenset(key for key, name in METADATA_RECORDS.items() if name in types)
+    control = (rows for rows in _control(page) if rows.record_class.NAME in types)
+    return _in_order(page, schema, log, batch_of, api_keys, control)
 
 
 def corrupt_batch(damage: Damage, columns: Sequence[str] | None = None) -> pa.RecordBatch:
@@ -137,7 +147,7 @@ def _in_order(
     schema: pa.Schema,
     log: LogPlace,
     batch_of: Callable[[_Rows], pa.RecordBatch],
-    only: int | None,
+    only: frozenset[int] | None,
     others: Iterable[_Rows] = (),
 ) -> list[pa.RecordBatch]:
     try:
@@ -173,9 +183,9 @@ def _cut(offsets: Any, batch: pa.RecordBatch, log: LogPlace) -> tuple[Any, pa.Re
     return offsets[wanted], batch.filter(pa.array(wanted))
 
 
-def _in_columns(page: Page, only: int | None) -> Iterator[_Rows]:
+def _in_columns(page: Page, only: frozenset[int] | None) -> Iterator[_Rows]:
     for kind in page.kinds:
-        if only is None or kind.api_key == only:
+        if only is None or kind.api_key in only:
             yield _rows(page, kind)
 
 
@@ -204,12 +214,12 @@ def _rows(page: Page, kind: Kind) -> _Rows:
     )
 
 
-def _one_by_one(page: Page, only: int | None) -> Iterator[_Rows]:
+def _one_by_one(page: Page, only: frozenset[int] | None) -> Iterator[_Rows]:
     """For pages that hold anything unusual: what is malformed raises the error that it deserves."""
     found: dict[tuple[int, int], list[tuple[int, int, int, Message]]] = {}
     for header, record in _records(page, page.batches):
         message, version = decode_metadata_record(record.value)
-        if only is None or only == message.API_KEY:
+        if only is None or message.API_KEY in only:
             row = record.offset, header.leader_epoch, header.base_timestamp, message
             found.setdefault((message.API_KEY, version), []).append(row)
     for (_, version), rows in found.items():

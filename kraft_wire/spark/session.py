@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _SETTINGS: Final = {
     "spark.sql.python.unix.domain.socket.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
 

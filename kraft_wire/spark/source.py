@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -17,6 +23,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from kraft_wire.spark.admission import Limit
+from kraft_wire.spark.filters import EVERY_ROW, pushed
 from kraft_wire.spark.options import LATEST, BadOption, Options, parse_options
 from kraft_wire.spark.positions import positions_from, positions_tree
 
@@ -41,7 +48,8 @@ class KraftDataSource(DataSource):
         return from_arrow_schema(_options(self).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return LogReader(_options(self))
+        options = _options(self)
+        return FilteringLogReader(options) if options.push_filters else LogReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         options = _options(self)
@@ -66,6 +74,7 @@ class _LogSource:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._filter = EVERY_ROW
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_store", "_planner")}
@@ -93,17 +102,26 @@ class _LogSource:
 
         # Spark makes a partition of its own where there is nothing to read.
         pieces = partition.pieces if isinstance(partition, Split) else ()
-        return rows_of(self._store, pieces, self._options)
+        return rows_of(self._store, pieces, self._options, self._filter.types)
 
 
 class LogReader(_LogSource, DataSourceReader):
     """Reads what there is now."""
 
     def partitions(self) -> Sequence[Split]:
-        return self._splits(self._planner.batch())
+        return self._splits(self._planner.batch(self._filter))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._rows(partition)
+
+
+class FilteringLogReader(LogReader):
+    """A reader that Spark hands filters to; it refuses one where spark.sql.python.filterPushdown.enabled
+    isn't set."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        self._filter, others = pushed(filters, self._options.table)
+        return others
 
 
 class LogStreamReader(_LogSource, DataSourceStreamReader, SupportsTriggerAvailableNow):
