@@ -58,6 +58,7 @@ codec.command(f"{COMMANDS}.codec_encode:codec_encode", name="encode")
 app.command(codec)
 
 pipeline = _app("pipeline", "Clusters' metadata logs as tables: what to do with them where they are kept.")
+pipeline.command(f"{COMMANDS}.pipeline_report:pipeline_report", name="report")
 pipeline.command(f"{COMMANDS}.pipeline_restore:pipeline_restore", name="restore")
 app.command(pipeline)
 

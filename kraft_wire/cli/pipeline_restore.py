@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError
+from kraft_wire.cli.pipeline_extra import check_extra
 from kraft_wire.server.entropy import SystemEntropy
 
 if TYPE_CHECKING:
@@ -45,12 +46,7 @@ def pipeline_restore(
     if as_of_offset is not None and as_of_time is not None:
         raise CommandError("--as-of-offset and --as-of-time exclude each other; give one")
     time = None if as_of_time is None else _parse_time(as_of_time)
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise CommandError(
-            "the tables are Parquet, and pyarrow isn't installed: install kraft-wire[spark]"
-        ) from None
+    check_extra()
     from kraft_wire.spark.lake_records import LakeRecords
     from kraft_wire.spark.record_rows import rows_of_batches, up_to
     from kraft_wire.spark.restore import Identity, restore_folder

@@ -23,7 +23,7 @@ from kraft_wire.spark.record_rows import COLUMNS
 TABLE: Final = "records"
 _BATCH_ROWS: Final = 16 * 1024
 _UNKNOWN: Final = -1
-_CLUSTER_FOLDERS: Final = ds.partitioning(pa.schema([("cluster", pa.string())]), flavor="hive")
+CLUSTER_FOLDERS: Final = ds.partitioning(pa.schema([("cluster", pa.string())]), flavor="hive")
 _KEYS: Final = pa.schema([pa.field("offset", pa.int64()), pa.field("epoch", pa.int32())])
 _READING: Final = ds.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
 
@@ -56,7 +56,7 @@ class LakeRecords:
         self._cluster = pc.field("cluster") == cluster
         self._in_snapshots = self._cluster & pc.field("in_snapshot")
         try:
-            self._dataset = ds.dataset(f"{target}/{TABLE}", format="parquet", partitioning=_CLUSTER_FOLDERS)
+            self._dataset = ds.dataset(f"{target}/{TABLE}", format="parquet", partitioning=CLUSTER_FOLDERS)
         except FileNotFoundError:
             raise NoRecords(f"{target} has no table {TABLE}: give the target of `pipeline run`") from None
         if not self._dataset.head(1, filter=self._cluster).num_rows:

@@ -24,6 +24,7 @@ COMMANDS = (
     ("sim",),
     ("codec", "decode"),
     ("codec", "encode"),
+    ("pipeline", "report"),
     ("pipeline", "restore"),
     ("storage", "format"),
     ("storage", "info"),

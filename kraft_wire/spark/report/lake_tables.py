@@ -1,0 +1,67 @@
+"""The derived tables as the pipeline keeps them in Parquet, read without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from kraft_wire.log.errors import LogError
+from kraft_wire.spark.lake_records import CLUSTER_FOLDERS
+from kraft_wire.spark.report.figures import TABLES, Reader, Table
+
+
+class NoTables(LogError):
+    """A lake without what the report is made of: what is missing."""
+
+
+class LakeTables:
+    """What the report reads below the folder or address that the pipeline writes to. A table that isn't there
+    is empty.
+
+    Raises NoTables, OSError, pyarrow.ArrowInvalid for files that are no Parquet.
+    """
+
+    def __init__(self, target: str) -> None:
+        found = {table.name: _open(target, table) for table in TABLES}
+        self._datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
+        if not self._datasets:
+            names = ", ".join(table.name for table in TABLES)
+            raise NoTables(f"{target} has none of the tables {names}: give the target of `pipeline run`")
+
+    def clusters(self) -> list[str]:
+        """Those that any of the tables has."""
+        found: set[str] = set()
+        for dataset in self._datasets.values():
+            for batch in dataset.to_batches(columns=["cluster"]):
+                found.update(batch.column(0).unique().to_pylist())
+        return sorted(found)
+
+    def of_cluster(self, cluster: str) -> Reader:
+        """Its batches of each table."""
+
+        def read(table: Table) -> Iterator[pa.RecordBatch]:
+            dataset = self._datasets.get(table.name)
+            if dataset is None:
+                return iter(())
+            batches: Iterator[pa.RecordBatch] = dataset.to_batches(
+                columns=list(table.columns), filter=pc.field("cluster") == cluster
+            )
+            return batches
+
+        return read
+
+
+def _open(target: str, table: Table) -> ds.Dataset | None:
+    try:
+        dataset = ds.dataset(f"{target}/{table.name}", format="parquet", partitioning=CLUSTER_FOLDERS)
+    except FileNotFoundError:
+        return None
+    missing = [name for name in table.columns if name not in dataset.schema.names]
+    if missing:
+        raise NoTables(
+            f"{target}/{table.name} has no {', '.join(missing)}: it isn't what `pipeline run` writes"
+        )
+    return dataset
