@@ -79,13 +79,18 @@ class Options(msgspec.Struct, frozen=True):
 
         if self.table == RECORDS:
             return record_batches(page, place, self.columns, types)
-        return typed_batches(page, _record_classes()[self.table], place, self.columns)
+        return typed_batches(page, record_class(self.table), place, self.columns)
 
 
 def table_names() -> list[str]:
     """``records``, ``corrupt``, and one for each type of record: ``partition_change`` holds
     PartitionChangeRecords."""
     return [RECORDS, CORRUPT, *sorted(_record_classes())]
+
+
+def record_class(table: str) -> type[Message]:
+    """Whose records a typed table holds."""
+    return _record_classes()[table]
 
 
 def parse_options(options: Mapping[str, str]) -> Options:
@@ -174,7 +179,7 @@ def _whole_schema(table: str) -> pa.Schema:
     from kraft_wire.spark.record_tables import RECORDS as RECORDS_SCHEMA
 
     schemas = {RECORDS: RECORDS_SCHEMA, CORRUPT: CORRUPT_SCHEMA}
-    return schemas[table] if table in schemas else schema_of(_record_classes()[table])
+    return schemas[table] if table in schemas else schema_of(record_class(table))
 
 
 @cache

@@ -1,0 +1,330 @@
+"""Derived tables beside the controller's own state at the same offset, on random histories and Java's log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from compat.harness.histories import BEGINNING, Form, History, Interval, form_of, intervals_of
+from kraft_wire.log.batch import iter_records, split_batches
+from kraft_wire.log.files import PARTITION_FOLDER
+from kraft_wire.metadata.state import MetadataState
+from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.spark.record_tables import RECORDS
+from kraft_wire.spark.session import session
+from kraft_wire.spark.tables.brokers import broker_sessions, brokers
+from kraft_wire.spark.tables.churn import churn
+from kraft_wire.spark.tables.configs import config_changes, config_history, configs
+from kraft_wire.spark.tables.failovers import failovers
+from kraft_wire.spark.tables.features import feature_history, features
+from kraft_wire.spark.tables.inputs import SourceTables, Tables
+from kraft_wire.spark.tables.partitions import (
+    isr_history,
+    leadership,
+    partition_history,
+    partitions,
+    reassignments,
+    under_replicated,
+)
+from kraft_wire.spark.tables.topics import topic_history, topics
+from kraft_wire.spark.tables.typed_records import RecordsTables
+
+JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # compiling takes ten times as long as running
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+HISTORIES = [
+    History("one", 1, 300),
+    History("two", 2, 220),
+    History("gap", 11, 260, gap=(120, 170)),  # where it begins a transaction is open
+    History("trimmed", 4, 150, gap=(-1, 40)),
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    started = session("local[1]", QUICK)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> Tables:
+    rows = [row for history in HISTORIES for row in history.rows]
+    return RecordsTables(spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS)).cache())
+
+
+def plain(value: Any) -> Any:
+    """Lists and structs as tuples."""
+    return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+def by_cluster(
+    frame: DataFrame, key: tuple[str, ...], form: Callable[[Row], Any]
+) -> dict[str, dict[Any, Any]]:
+    found: dict[str, dict[Any, Any]] = {history.cluster: {} for history in HISTORIES}
+    for row in frame.collect():
+        name = tuple(row[column] for column in key)
+        of_cluster = found.setdefault(row.cluster, {})
+        assert name not in of_cluster
+        of_cluster[name] = form(row)
+    return found
+
+
+def partition_form(row: Row) -> Any:
+    return plain(
+        (
+            row.topic,
+            row.replicas,
+            row.isr,
+            row.leader,
+            row.leader_epoch,
+            row.partition_epoch,
+            row.directories,
+            row.leader_recovery_state,
+            row.removing_replicas,
+            row.adding_replicas,
+            row.eligible_leader_replicas,
+            row.last_known_elr,
+        )
+    )
+
+
+def broker_form(row: Row) -> Any:
+    return plain(
+        (
+            row.broker_epoch,
+            row.incarnation_id,
+            row.end_points,
+            sorted(row.features),
+            row.rack,
+            row.fenced,
+            row.in_controlled_shutdown,
+            sorted(row.log_dirs),
+            row.cordoned_log_dirs,
+            row.registration_offset,
+            row.is_migrating_zk_broker,
+        )
+    )
+
+
+def forms_as_of(tables: Tables, **then: Any) -> dict[str, Form]:
+    """What the tables say of each cluster."""
+    found = {
+        "partitions": by_cluster(partitions(tables, **then), ("topic_id", "partition"), partition_form),
+        "topics": by_cluster(
+            topics(tables, **then), ("topic_id",), lambda row: (row.topic, row.partition_count)
+        ),
+        "brokers": by_cluster(brokers(tables, **then), ("broker_id",), broker_form),
+        "configs": by_cluster(
+            configs(tables, **then), ("resource_type", "resource_name", "name"), lambda row: row.value
+        ),
+        "features": by_cluster(features(tables, **then), ("feature",), lambda row: row.level),
+    }
+    clusters = found["features"]
+    return {cluster: {table: of.get(cluster, {}) for table, of in found.items()} for cluster in clusters}
+
+
+@pytest.mark.parametrize("offset", [0, 77, 145, 1000])
+def test_tables_as_of_an_offset_are_what_a_controller_has(tables: Tables, offset: int) -> None:
+    found = forms_as_of(tables, as_of_offset=offset)
+    for history in HISTORIES:
+        assert found[history.cluster] == history.forms[min(offset, len(history.forms) - 1)]
+
+
+def test_tables_as_of_a_time_are_what_a_controller_had_then(tables: Tables) -> None:
+    found = forms_as_of(tables, as_of_time=BEGINNING + timedelta(minutes=199, seconds=59))
+    for history in HISTORIES:
+        assert found[history.cluster] == history.forms[min(199, len(history.forms) - 1)]
+
+
+def check_intervals(
+    frame: DataFrame, key: tuple[str, ...], form: Callable[[Row], Any], expected: Callable[[list[Form]], Any]
+) -> None:
+    found: dict[str, list[Interval]] = {}
+    for row in frame.collect():
+        one = (tuple(row[column] for column in key), form(row), row.start_offset, row.end_offset)
+        found.setdefault(row.cluster, []).append(one)
+        assert (row.end_timestamp is None) == (row.end_offset is None) == (row.duration_ms is None)
+        if row.end_offset is not None:
+            assert row.duration_ms == (row.end_offset - row.start_offset) * 60_000
+            assert row.end_timestamp - row.start_timestamp == timedelta(milliseconds=row.duration_ms)
+        of_snapshot = {"gap": 170, "trimmed": 40}.get(row.cluster) == row.start_offset
+        assert row.known_start is not of_snapshot
+    for history in HISTORIES:
+        intervals = found[history.cluster]
+        assert len(intervals) == len(set(intervals))
+        assert set(intervals) == expected(history.forms)
+
+
+def test_partitions_histories_are_the_controllers(tables: Tables) -> None:
+    check_intervals(
+        partition_history(tables),
+        ("topic_id", "partition"),
+        partition_form,
+        lambda forms: intervals_of(forms, "partitions"),
+    )
+
+
+def test_leadership_is_who_led(tables: Tables) -> None:
+    check_intervals(
+        leadership(tables),
+        ("topic_id", "partition"),
+        lambda row: (row.leader, row.leader_epoch),
+        lambda forms: intervals_of(forms, "partitions", lambda one: (one[3], one[4])),
+    )
+
+
+def test_isr_history_is_who_was_in_sync(tables: Tables) -> None:
+    check_intervals(
+        isr_history(tables),
+        ("topic_id", "partition"),
+        lambda row: plain(row.isr),
+        lambda forms: intervals_of(forms, "partitions", lambda one: one[2]),
+    )
+
+
+def missing(one: Any) -> Any:
+    _, replicas, isr, *_ = one
+    expected = set(replicas) - set(one[9])
+    return tuple(sorted(expected - set(isr))) if len(isr) < len(expected) else None
+
+
+def test_under_replicated_is_when_replicas_were_missing(tables: Tables) -> None:
+    check_intervals(
+        under_replicated(tables),
+        ("topic_id", "partition"),
+        lambda row: plain(row.missing_replicas),
+        lambda forms: intervals_of(forms, "partitions", missing),
+    )
+
+
+def test_reassignments_are_when_replicas_moved(tables: Tables) -> None:
+    check_intervals(
+        reassignments(tables),
+        ("topic_id", "partition"),
+        lambda row: plain((row.adding_replicas, row.removing_replicas)),
+        lambda forms: intervals_of(
+            forms, "partitions", lambda one: (one[9], one[8]) if one[8] or one[9] else None
+        ),
+    )
+
+
+def state_name(one: Any) -> Any:
+    fenced, in_shutdown = one[5], one[6]
+    return one[0], one[1], "fenced" if fenced else "controlled_shutdown" if in_shutdown else "active"
+
+
+def test_broker_sessions_are_when_brokers_were_what(tables: Tables) -> None:
+    check_intervals(
+        broker_sessions(tables),
+        ("broker_id",),
+        lambda row: (row.broker_epoch, row.incarnation_id, row.state),
+        lambda forms: intervals_of(forms, "brokers", state_name),
+    )
+
+
+def test_topics_configs_and_features_have_their_histories(tables: Tables) -> None:
+    check_intervals(
+        topic_history(tables),
+        ("topic_id",),
+        lambda row: row.topic,
+        lambda forms: intervals_of(forms, "topics", lambda one: one[0]),
+    )
+    check_intervals(
+        config_history(tables),
+        ("resource_type", "resource_name", "name"),
+        lambda row: row.value,
+        lambda forms: intervals_of(forms, "configs"),
+    )
+    check_intervals(
+        feature_history(tables),
+        ("feature",),
+        lambda row: row.level,
+        lambda forms: intervals_of(forms, "features"),
+    )
+
+
+def test_config_changes_lead_from_each_value_to_the_next(tables: Tables) -> None:
+    changes: dict[str, dict[Any, Any]] = {}
+    for row in config_changes(tables).orderBy("cluster", "timestamp").collect():
+        values = changes.setdefault(row.cluster, {})
+        key = row.resource_type, row.resource_name, row.name
+        assert row.old_value == values.get(key)
+        values[key] = row.value
+        assert not row.with_topic or row.value is None
+    for history in HISTORIES[:2]:
+        left = {key: value for key, value in changes[history.cluster].items() if value is not None}
+        assert left == history.forms[-1]["configs"]
+
+
+def epochs_of(history: History) -> list[tuple[Any, ...]]:
+    rows = [row for row in history.rows if not row["in_snapshot"]]
+    found: list[tuple[Any, ...]] = []
+    previous = None
+    for epoch in sorted({row["epoch"] for row in rows}):
+        own = [row for row in rows if row["epoch"] == epoch]
+        leader = [row for row in own if row["type"] == "LeaderChangeMessage"]
+        leader_id = int(leader[0]["json"].split('"leaderId":')[1].split(",")[0]) if leader else None
+        waited = None if previous is None else (own[0]["offset"] - previous[2]) * 60_000
+        found.append((epoch, leader_id, own[-1]["offset"], own[0]["offset"], len(own), waited))
+        previous = found[-1]
+    return found
+
+
+def test_failovers_are_the_logs_epochs(tables: Tables) -> None:
+    for history in HISTORIES:
+        rows = failovers(tables).filter(f"cluster = '{history.cluster}'").orderBy("epoch").collect()
+        assert [
+            (row.epoch, row.leader_id, row.last_offset, row.start_offset, row.records, row.leaderless_ms)
+            for row in rows
+        ] == epochs_of(history)
+        for earlier, later in pairwise(rows):
+            assert (later.previous_epoch, later.previous_leader_id) == (earlier.epoch, earlier.leader_id)
+            assert (earlier.end_offset, earlier.end_timestamp) == (later.start_offset, later.start_timestamp)
+        assert rows[-1].end_offset is None
+
+
+def test_churn_counts_what_each_hour_saw(tables: Tables) -> None:
+    rows = churn(tables).collect()
+    for history in HISTORIES:
+        of_cluster = {row.hour: row for row in rows if row.cluster == history.cluster}
+        written = [row["timestamp"] for row in history.rows if not row["in_snapshot"]]
+        hours = {time.replace(minute=0, tzinfo=None) for time in written}
+        assert set(of_cluster) == hours
+        for hour, row in of_cluster.items():
+            assert row.records == sum(time.replace(minute=0, tzinfo=None) == hour for time in written)
+            assert 0 <= row.elections <= row.partition_changes
+    changes = [row for row in HISTORIES[1].rows if row["type"] == PartitionChangeRecord().NAME]
+    counted = sum(row.partition_changes for row in rows if row.cluster == "two")
+    assert 0 < counted <= len(changes)
+
+
+def java_state(until: int) -> MetadataState:
+    state = MetadataState()
+    for segment in sorted((JAVA_LOG / PARTITION_FOLDER).glob("*.log")):
+        for batch in split_batches(segment.read_bytes())[0]:
+            for record in [] if batch.header.is_control else iter_records(batch):
+                if record.offset <= until:
+                    state.replay(decode_metadata_record(record.value)[0], record.offset)
+    return state
+
+
+@pytest.mark.parametrize("offset", [100, 1_000_000])
+def test_tables_of_javas_log_are_what_a_controller_has(spark: SparkSession, offset: int) -> None:
+    tables = SourceTables(spark, {"path": str(JAVA_LOG)})
+    (found,) = [form for form in forms_as_of(tables, as_of_offset=offset).values() if any(form.values())]
+    assert found == form_of(java_state(offset))

@@ -1,0 +1,150 @@
+"""From events to what was so from when to when: the one shape of every table of history.
+
+Points are rows of a key in the order of their moments: from this moment on, this is so. ``exists`` is false
+where the key ends. An interval is what lies between two points that differ in the values which matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+from kraft_wire.spark.tables.effects import MOMENT, MOMENT_COLUMNS, ORDER, moment
+
+SPAN: Final = (
+    "start_offset",
+    "start_timestamp",
+    "end_offset",
+    "end_timestamp",
+    "duration_ms",
+    "known_start",
+)
+"""The last columns of every table of intervals.
+
+``end_offset``, ``end_timestamp`` and ``duration_ms`` are null while it lasts. Where ``known_start`` is false
+it began at an unknown time: start_offset is that of the first snapshot that has it.
+"""
+
+
+def in_order(key: Sequence[str]) -> WindowSpec:
+    """A key's rows by their moments."""
+    return Window.partitionBy(*key).orderBy(*ORDER)
+
+
+def so_far(key: Sequence[str]) -> WindowSpec:
+    """As ``in_order``, each row with all that come before it."""
+    return in_order(key).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+
+def last_known(column: Column | str, window: WindowSpec) -> Column:
+    """The newest value that isn't null."""
+    return F.last(column, ignorenulls=True).over(window)
+
+
+def bounded(rows: DataFrame, key: Sequence[str], *bounds: str) -> DataFrame:
+    """Points, of rows with ``exists``: where a bound (the columns' moments, the first one counts) comes
+    before the key's next row, the key ends there. Of several points at one offset the last one counts."""
+    rows = rows.withColumns(
+        {
+            "_bound": F.least(*bounds) if len(bounds) > 1 else F.col(bounds[0]),
+            "_next": F.lead(moment()).over(in_order(key)),
+        }
+    )
+    ends = F.col("_bound").isNotNull() & (F.col("_next").isNull() | (F.col("_next") > F.col("_bound")))
+    nothing = F.lit(None).cast(MOMENT)
+    ending = F.when(ends, F.array(nothing, "_bound")).otherwise(F.array(nothing))
+    rows = rows.withColumn("_ended", F.explode(ending))
+    rows = rows.withColumns(
+        {
+            **{name: F.coalesce(f"_ended.{name}", name) for name in MOMENT_COLUMNS},
+            "exists": F.col("exists") & F.col("_ended").isNull(),
+        }
+    )
+    rows = rows.withColumn("_next_offset", F.lead("at_offset").over(in_order(key)))
+    last_there = F.col("_next_offset").isNull() | (F.col("_next_offset") != F.col("at_offset"))
+    return rows.filter(last_there).drop("_bound", "_next", "_ended", "_next_offset", *bounds)
+
+
+def intervals(
+    points: DataFrame,
+    key: Sequence[str],
+    values: Sequence[str],
+    carried: Sequence[str] = (),
+    before: DataFrame | None = None,
+    following: Sequence[str] = (),
+) -> DataFrame:
+    """The intervals between points that differ in ``values``.
+
+    ``carried`` are columns as they were at the interval's start; ``following`` are columns as they are at the
+    start of what follows, named next_.... ``before`` are intervals that were open before the
+    first of these points: they go on, or end.
+    """
+    columns = [*key, *MOMENT_COLUMNS, "exists", *values, *carried]
+    points = points.select(*columns)
+    if before is not None:
+        points = points.unionByName(as_points(before).select(*columns))
+    order = in_order(key)
+    value = F.struct("exists", *values)
+    points = points.withColumns({"_value": value, "_before": F.lag(value).over(order)})
+    points = points.filter(F.col("_before").isNull() | ~F.col("_value").eqNullSafe(F.col("_before")))
+    after = {f"next_{name}": F.lead(name).over(order) for name in following}
+    ends = {
+        "end_offset": F.lead("at_offset").over(order),
+        "end_timestamp": F.lead("at_timestamp").over(order),
+    }
+    found = points.withColumns({**ends, **after}).filter("exists")
+    return found.select(
+        "cluster",
+        *[name for name in key if name != "cluster"],
+        *values,
+        *carried,
+        *after,
+        F.col("at_offset").alias("start_offset"),
+        F.col("at_timestamp").alias("start_timestamp"),
+        *ends,
+        (F.unix_millis("end_timestamp") - F.unix_millis("at_timestamp")).alias("duration_ms"),
+        (~F.col("in_snapshot")).alias("known_start"),
+    )
+
+
+def as_points(open_intervals: DataFrame) -> DataFrame:
+    """Where what goes on began, as points: the columns of SPAN give way to those of points."""
+    return open_intervals.withColumns(
+        {
+            "at_offset": F.col("start_offset"),
+            "in_snapshot": ~F.col("known_start"),
+            "offset": F.col("start_offset"),
+            "at_timestamp": F.col("start_timestamp"),
+            "exists": F.lit(True),
+        }
+    ).drop(*SPAN)
+
+
+def as_events(open_intervals: DataFrame) -> DataFrame:
+    """As ``as_points``, as rows from which points are yet to be made."""
+    return as_points(open_intervals).drop("at_offset").withColumnRenamed("at_timestamp", "timestamp")
+
+
+def as_of(history: DataFrame, offset: int | None = None, time: datetime | None = None) -> DataFrame:
+    """The intervals that hold an offset or a time, or the end of the logs."""
+    if offset is not None:
+        ended = F.col("end_offset") <= offset
+        begun = F.col("start_offset") <= offset
+    elif time is not None:
+        ended = F.col("end_timestamp") <= F.lit(time)
+        begun = F.col("start_timestamp") <= F.lit(time)
+    else:
+        ended, begun = F.col("end_offset").isNotNull(), F.lit(True)
+    return history.filter(begun & ~F.coalesce(ended, F.lit(False)))
+
+
+def union(frames: Iterable[DataFrame | None]) -> DataFrame:
+    """One below the other; columns that one lacks are null there."""
+    first, *others = [frame for frame in frames if frame is not None]
+    for other in others:
+        first = first.unionByName(other, allowMissingColumns=True)
+    return first
