@@ -19,16 +19,17 @@ Row = dict[str, Any]
 Offset = dict[str, Any]
 
 
-def source(path: Path | str, **options: str) -> KraftDataSource:
-    """Option names reach a source in lower case."""
-    return KraftDataSource({"path": str(path), **{name.lower(): text for name, text in options.items()}})
+def source(path: Path | str | None, **options: str) -> KraftDataSource:
+    """Option names reach a source in lower case. A quorum has no path."""
+    given = {} if path is None else {"path": str(path)}
+    return KraftDataSource({**given, **{name.lower(): text for name, text in options.items()}})
 
 
-def batch_reader(path: Path | str, **options: str) -> LogReader:
+def batch_reader(path: Path | str | None, **options: str) -> LogReader:
     return cast(LogReader, source(path, **options).reader(StructType()))
 
 
-def batch(path: Path | str, **options: str) -> list[Row]:
+def batch(path: Path | str | None, **options: str) -> list[Row]:
     """A batch's rows."""
     reader = batch_reader(path, **options)
     return rows(reader, reader.partitions())
@@ -48,14 +49,21 @@ def rows(reader: LogReader | LogStreamReader, partitions: Iterable[InputPartitio
 class Stream:
     """A query: what it has in its checkpoint, and what it read in its triggers."""
 
-    def __init__(self, path: Path | str, **options: str) -> None:
+    def __init__(self, path: Path | str | None, **options: str) -> None:
         self._path, self._options = path, options
         self.rows: list[Row] = []
-        self.restart()
+        self._begin()
         self.start = self.position = self._json(self._reader.initialOffset())
 
     def restart(self) -> None:
         """The driver's process is another one."""
+        self.stop()
+        self._begin()
+
+    def stop(self) -> None:
+        self._reader.stop()
+
+    def _begin(self) -> None:
         self._reader = cast(LogStreamReader, source(self._path, **self._options).streamReader(StructType()))
         self.limit: ReadLimit = self._reader.getDefaultReadLimit()
 

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from kraft_wire.client.errors import BadSetting
 
+BOOTSTRAP: Final = "bootstrap.controllers"
+"""The option that names controllers."""
 MAX_PORT: Final = 65535
 
 
@@ -24,12 +26,12 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
     """``host:port,host:port``; an IPv6 address has brackets. Raises BadSetting."""
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     if not entries:
-        raise BadSetting("bootstrap.controllers: give host:port of one or more controllers")
+        raise BadSetting(f"{BOOTSTRAP}: give host:port of one or more controllers")
     return tuple(dict.fromkeys(_parse(entry) for entry in entries))
 
 
 def _parse(entry: str) -> Address:
-    problem = BadSetting(f"bootstrap.controllers: {entry!r} isn't host:port")
+    problem = BadSetting(f"{BOOTSTRAP}: {entry!r} isn't host:port")
     try:
         parts = urlsplit(f"//{entry}")
         host, port = parts.hostname, parts.port

@@ -71,13 +71,18 @@ class SnapshotGone(QuorumError):
 
 
 class CorruptAnswer(QuorumError):
-    """Records that were served and can't be right: from whom, at which offset, and why."""
+    """Records that were served and can't be right: by whom, at which byte of the answer, where in the log,
+    and why. It may go on at ``resume_offset``, if that is known."""
 
-    def __init__(self, address: str, offset: int, reason: str) -> None:
-        super().__init__(address, offset, reason)
+    def __init__(
+        self, address: str, position: int, offset: int, reason: str, resume_offset: int | None = None
+    ) -> None:
+        super().__init__(address, position, offset, reason, resume_offset)
         self.address = address
+        self.position = position
         self.offset = offset
         self.reason = reason
+        self.resume_offset = resume_offset
 
     def __str__(self) -> str:
         return f"{self.address} served a batch at offset {self.offset} that can't be read: {self.reason}"

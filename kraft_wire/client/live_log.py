@@ -7,14 +7,14 @@ offsets continue those before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kraft_wire.client.errors import CorruptAnswer, LogRangeGone
 from kraft_wire.client.questions import NOT_SAID, FetchAnswer
 from kraft_wire.client.quorum import Quorum
-from kraft_wire.log.batch import BatchHeader, scan_batches
+from kraft_wire.log.batch import BatchHeader, read_header, scan_batches
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode
@@ -35,6 +35,18 @@ class LogEnds(msgspec.Struct, frozen=True, gc=False):
     high_watermark: int
     epoch: int
     newest_snapshot: SnapshotId | None
+
+
+class Served(NamedTuple):
+    """What came in one answer, and where in that the batches are that were asked for: their offsets have no
+    gaps."""
+
+    data: bytes
+    batches: list[tuple[int, BatchHeader]]
+
+    @property
+    def next_offset(self) -> int:
+        return self.batches[-1][1].next_offset
 
 
 class LiveLog:
@@ -72,8 +84,8 @@ class LiveLog:
 
     def epoch_at(self, offset: int) -> int:
         """The epoch of a committed record. Raises LogRangeGone, CorruptAnswer."""
-        answer = self._fetch_from(offset, ONE_BATCH_BYTES, offset + 1)
-        return self._committed(answer, offset, offset + 1)[0][1].leader_epoch
+        served = self._served(offset, offset + 1, ONE_BATCH_BYTES)
+        return served.batches[0][1].leader_epoch if served is not None else self.epoch_at(offset + 1)
 
     def has_snapshot(self, snapshot_id: SnapshotId) -> bool:
         """Whether the leader has got it."""
@@ -81,49 +93,54 @@ class LiveLog:
 
     # What is in it.
 
-    def batches(self, start_offset: int, end_offset: int) -> Iterator[bytes]:
+    def batches(self, start_offset: int, end_offset: int, max_bytes: int = FETCH_BYTES) -> Iterator[Served]:
         """Whole batches with all of [start_offset, end_offset), which must be committed; the first and the
-        last may hold more. Raises LogRangeGone, CorruptAnswer.
+        last may hold more. About ``max_bytes`` come at a time. Raises LogRangeGone, CorruptAnswer.
 
         Java's leaders don't serve offset 0 when they have a snapshot. It comes as part of its batch where it
         isn't alone in that; otherwise the log begins for us at 1.
         """
         offset = start_offset
         while offset < end_offset:
-            answer = self._fetch_from(offset, FETCH_BYTES, end_offset)
-            batches = self._committed(answer, offset, end_offset)
-            (first, _), (last, header) = batches[0], batches[-1]
-            yield answer.records[first : last + header.size_bytes]
-            offset = header.next_offset
+            served = self._served(offset, end_offset, max_bytes)
+            if served is not None:
+                yield served
+            offset = served.next_offset if served is not None else FIRST_SERVED_OFFSET
 
-    def _committed(self, answer: FetchAnswer, offset: int, end_offset: int) -> list[tuple[int, BatchHeader]]:
-        """The batches of an answer that belong to [offset, end_offset), with their positions: one or more."""
+    def _served(self, offset: int, end_offset: int, max_bytes: int) -> Served | None:
+        """What can be had of [offset, end_offset) at once, one batch or more; None for the offset 0 that
+        isn't served."""
+        answer = self._fetch_from(offset, max_bytes, end_offset)
         found: list[tuple[int, BatchHeader]] = []
         next_offset = offset
         try:
             for position, header in scan_batches(answer.records):
                 if header.next_offset <= offset:
                     continue
+                if offset == 0 and not found and header.base_offset == FIRST_SERVED_OFFSET:
+                    return None
                 if header.base_offset >= end_offset or header.next_offset > answer.high_watermark:
                     break
-                if not self._continues(header, next_offset, is_first=not found):
+                if not _continues(header, next_offset, is_first=not found):
                     raise CorruptBatch(position, next_offset, f"it says offset {header.base_offset}")
                 found.append((position, header))
                 next_offset = header.next_offset
         except CorruptBatch as error:
             if not found:  # what is before it is good
-                raise self._corrupt(next_offset, error.reason) from None
+                raise self._corrupt(answer, error) from None
         if not found:
-            raise self._corrupt(offset, f"no whole batch in {len(answer.records)} bytes")
-        return found
+            reason = f"no whole batch in {len(answer.records)} bytes"
+            raise self._corrupt(answer, CorruptBatch(0, offset, reason))
+        return Served(answer.records, found)
 
-    def _continues(self, header: BatchHeader, next_offset: int, *, is_first: bool) -> bool:
-        if is_first:
-            return header.base_offset <= max(next_offset, FIRST_SERVED_OFFSET)
-        return header.base_offset == next_offset
-
-    def _corrupt(self, offset: int, reason: str) -> CorruptAnswer:
-        return CorruptAnswer(str(self._quorum.answered_by), offset, reason)
+    def _corrupt(self, answer: FetchAnswer, error: CorruptBatch) -> CorruptAnswer:
+        return CorruptAnswer(
+            str(self._quorum.answered_by),
+            error.position,
+            error.offset,
+            error.reason,
+            _next_offset(answer, error.position),
+        )
 
     def _fetch_from(self, offset: int, max_bytes: int, end_offset: int) -> FetchAnswer:
         """Records from the batch that holds ``offset`` on, when all below ``end_offset`` is committed. Raises
@@ -153,6 +170,19 @@ class LiveLog:
         if answer.error:
             return self._quorum.fetch(FIRST_SERVED_OFFSET, None, max_bytes, unfit=unfit)
         return answer
+
+
+def _continues(header: BatchHeader, next_offset: int, *, is_first: bool) -> bool:
+    return header.base_offset == next_offset or (is_first and header.base_offset < next_offset)
+
+
+def _next_offset(answer: FetchAnswer, position: int) -> int | None:
+    """Where the log goes on behind a damaged batch, if its header is to be believed."""
+    try:
+        header = read_header(answer.records, position)
+    except CorruptBatch:
+        return None
+    return None if header is None else header.next_offset
 
 
 def _unknown_high_watermark(answer: FetchAnswer) -> str | None:

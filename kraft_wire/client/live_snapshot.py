@@ -28,8 +28,8 @@ def snapshot_batches(quorum: Quorum, snapshot_id: SnapshotId) -> Iterator[bytes]
         try:
             yield from _pages(checked_batches(_batches(file)))
         except (CorruptBatch, BadSnapshot) as error:
-            name = f"snapshot {snapshot_id.end_offset}-{snapshot_id.epoch}"
-            raise CorruptAnswer(str(quorum.answered_by), snapshot_id.end_offset, f"{name}: {error}") from None
+            position = error.position if isinstance(error, CorruptBatch) else 0
+            raise _corrupt(quorum, snapshot_id, position, str(error)) from None
 
 
 def _fetch(quorum: Quorum, snapshot_id: SnapshotId, file: BinaryIO) -> None:
@@ -44,10 +44,17 @@ def _fetch(quorum: Quorum, snapshot_id: SnapshotId, file: BinaryIO) -> None:
             file.truncate()
             continue
         if answer.position != position or not answer.data:
-            reason = f"{len(answer.data)} bytes of a snapshot at {answer.position} came, {position} was asked"
-            raise CorruptAnswer(str(quorum.answered_by), snapshot_id.end_offset, reason)
+            reason = f"{len(answer.data)} bytes from byte {answer.position} on came"
+            raise _corrupt(quorum, snapshot_id, position, reason)
         file.write(answer.data)
         position, size_bytes, source = position + len(answer.data), answer.size_bytes, quorum.answered_by
+
+
+def _corrupt(quorum: Quorum, snapshot_id: SnapshotId, position: int, reason: str) -> CorruptAnswer:
+    """Offsets in a snapshot say nothing: all that is in it is at the last that it covers."""
+    name = f"snapshot {snapshot_id.end_offset}-{snapshot_id.epoch}"
+    address = str(quorum.answered_by)
+    return CorruptAnswer(address, position, snapshot_id.end_offset - 1, f"{name}: {reason}")
 
 
 def _batches(file: BinaryIO) -> Iterator[Batch]:

@@ -53,5 +53,8 @@ class FolderStore:
     def pieces(self, wanted: LogRange) -> Iterator[FilePiece]:
         return pieces_of(self._copies[wanted.cluster], wanted, self._split_bytes)
 
+    def close(self) -> None:
+        """Files are open while they are read only."""
+
     def pages(self, piece: FilePiece) -> Iterator[PlacedPage | Damage]:
         return pages_of(piece, self._page_bytes)

@@ -42,6 +42,8 @@ class LogCopy(msgspec.Struct, frozen=True):
 
     def holds(self, position: LogPosition) -> bool:
         """As ``LogStore.holds``."""
+        if position.snapshot:
+            return SnapshotId(position.offset, position.epoch) in self.snapshots
         if position.offset == self.start_offset and self._is_start(position):
             return True
         for header in self.headers_from(position.offset - 1):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class LogBounds(msgspec.Struct, frozen=True):
     """What there is of a cluster's log now: its records from ``start_offset`` to ``end``, and ``snapshots``
-    in the order of their ends, without the one that format leaves.
+    in the order of their ends, without the one that format leaves; a quorum may have more than it names.
 
     Everything below ``committed_end_offset`` is committed; None where nothing is known to be. ``damage`` is
     what the log ends with where that can't be read, and isn't what a crash or a running controller leaves.
@@ -92,7 +92,8 @@ class LogStore(Protocol, Generic[P]):
 
     def holds(self, cluster: str, position: LogPosition) -> bool:
         """Whether the records below a position, which lies within the bounds, are those that were read there:
-        the one below it, or at it, is of the position's epoch."""
+        the one below it, or at it, is of the position's epoch. For a position in a snapshot: whether there is
+        that snapshot."""
         ...
 
     def position_at(self, cluster: str, offset: int) -> LogPosition:
@@ -106,6 +107,10 @@ class LogStore(Protocol, Generic[P]):
 
     def pieces(self, wanted: LogRange) -> Iterator[P]:
         """The range's pieces, in order, each worth a task if there is so much."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will be asked where the query is planned."""
         ...
 
     def pages(self, piece: P) -> Iterator[PlacedPage | Damage]:

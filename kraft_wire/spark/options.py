@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from kraft_wire.client.addresses import BOOTSTRAP
 from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.spark.positions import Positions, parse_positions
@@ -16,6 +17,7 @@ from kraft_wire.spark.positions import Positions, parse_positions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kraft_wire.client.quorum import QuorumSettings
     from kraft_wire.columnar.page import Page
     from kraft_wire.protocol.message import Message
     from kraft_wire.spark.record_tables import LogPlace
@@ -41,9 +43,10 @@ class BadOption(ValueError):
 class Options(msgspec.Struct, frozen=True):
     """What is read and how.
 
-    ``paths`` are folders or globs. ``table`` is one of ``table_names``; ``columns`` are some of its, None for
-    all. ``starting_offsets`` is one of earliest, latest, snapshot, or positions; None where nothing was said.
-    ``ending_offsets`` is latest or positions. The limits are those of a stream's trigger.
+    ``paths`` are folders or globs; there are none where a ``quorum`` is read. ``table`` is one of
+    ``table_names``; ``columns`` are some of its, None for all. ``starting_offsets`` is one of earliest,
+    latest, snapshot, or positions; None where nothing was said. ``ending_offsets`` is latest or positions.
+    The limits are those of a stream's trigger.
     """
 
     paths: tuple[str, ...]
@@ -57,6 +60,7 @@ class Options(msgspec.Struct, frozen=True):
     max_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
     push_filters: bool = False
+    quorum: QuorumSettings | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -100,7 +104,8 @@ def parse_options(options: Mapping[str, str]) -> Options:
         raise BadOption(f"table: there is no {table!r}; there are {', '.join(table_names())}")
     columns = options.get("columns")
     parsed = Options(
-        paths=_paths(options),
+        paths=() if BOOTSTRAP in options else _paths(options),
+        quorum=_quorum(options) if BOOTSTRAP in options else None,
         table=table,
         columns=None if columns is None else tuple(name.strip() for name in columns.split(",")),
         tail=_one_of(options, "tail", (ALL, COMMITTED)),
@@ -124,8 +129,22 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     path = options.get("path")
     paths = (*([path] if path else []), *several)
     if not paths:
-        raise BadOption("path: give a folder with metadata logs in or below it, or a glob")
+        raise BadOption(
+            f"path: give a folder with metadata logs in or below it, or a glob; or give {BOOTSTRAP}"
+        )
     return paths
+
+
+def _quorum(options: Mapping[str, str]) -> QuorumSettings:
+    from kraft_wire.client.errors import BadSetting
+    from kraft_wire.client.settings import parse_settings
+
+    if "path" in options or "paths" in options:
+        raise BadOption(f"{BOOTSTRAP}: a quorum has no path; call load without one")
+    try:
+        return parse_settings(options)
+    except BadSetting as error:
+        raise BadOption(str(error)) from None
 
 
 def _offsets(options: Mapping[str, str], name: str, words: tuple[str, ...]) -> str | Positions | None:

@@ -96,7 +96,9 @@ def _unheld(bounds: LogBounds, position: LogPosition, holds: Holds) -> str | Non
     offset = position.offset
     if position.snapshot:
         snapshot_id = SnapshotId(offset, position.epoch)
-        return None if snapshot_id in bounds.snapshots else f"there is no such snapshot; {_has(bounds)}"
+        if snapshot_id in bounds.snapshots or holds(bounds.cluster, position):
+            return None
+        return f"there is no such snapshot; {_has(bounds)}"
     if offset > bounds.end.offset:
         return f"the log was cut, or is another one; {_has(bounds)}"
     if offset < bounds.start_offset:

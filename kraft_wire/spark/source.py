@@ -81,6 +81,10 @@ class _LogSource:
 
     @cached_property
     def _store(self) -> LogStore[Any]:
+        if self._options.quorum is not None:
+            from kraft_wire.spark.live_store import LiveStore
+
+            return LiveStore(self._options.quorum)
         from kraft_wire.spark.folder_store import FolderStore
 
         return FolderStore(self._options.paths)
@@ -97,6 +101,9 @@ class _LogSource:
         pieces = (piece for wanted in ranges for piece in self._store.pieces(wanted))
         return [Split(task) for task in packed(pieces)]
 
+    def stop(self) -> None:
+        self._store.close()
+
     def _rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from kraft_wire.spark.reading import rows_of
 
@@ -109,7 +116,10 @@ class LogReader(_LogSource, DataSourceReader):
     """Reads what there is now."""
 
     def partitions(self) -> Sequence[Split]:
-        return self._splits(self._planner.batch(self._filter))
+        try:
+            return self._splits(self._planner.batch(self._filter))
+        finally:
+            self.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._rows(partition)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from controller_process import CLUSTER_ID, ControllerProcess, formatted
-from live_quorum import QUIET, SNAPSHOT_BYTES, SNAPSHOTS, TRIMMED, address_of, settings, write
+from live_quorum import QUIET, SNAPSHOT_BYTES, SNAPSHOTS, TRIMMED, address_of, read, settings, write
 
 from kraft_wire.client.errors import LogRangeGone, SnapshotGone
 from kraft_wire.client.live_log import LiveLog, LogEnds
@@ -46,7 +46,7 @@ def test_the_log_is_what_is_on_disk(plain: ControllerProcess) -> None:
     with Quorum(settings(address_of(plain))) as quorum:
         log = LiveLog(quorum)
         ends = log.ends()
-        data = b"".join(log.batches(0, ends.high_watermark))
+        data = read(log, 0, ends.high_watermark)
         assert quorum.cluster_id() == CLUSTER_ID
     assert (ends.log_start_offset, ends.newest_snapshot) == (0, None)
     assert data == b"".join(batch.data for batch in _on_disk(plain))
@@ -57,7 +57,7 @@ def test_a_range_is_whole_batches_around_it(plain: ControllerProcess) -> None:
     batches = _on_disk(plain)
     start, end = batches[2].header.last_offset, batches[7].header.base_offset + 1
     with Quorum(settings(address_of(plain))) as quorum:
-        data = b"".join(LiveLog(quorum).batches(start, end))
+        data = read(LiveLog(quorum), start, end)
     assert data == b"".join(batch.data for batch in batches[2:8])
 
 
@@ -65,7 +65,7 @@ def test_offset_0_is_read_where_there_is_a_snapshot_as_well(with_snapshots: Cont
     with Quorum(settings(address_of(with_snapshots))) as quorum:
         log = LiveLog(quorum)
         ends = log.ends()
-        data = b"".join(log.batches(0, ends.high_watermark))
+        data = read(log, 0, ends.high_watermark)
     assert ends.newest_snapshot == _snapshots(with_snapshots)[-1]
     assert log.oldest_snapshot(ends) is None
     assert data == b"".join(batch.data for batch in _on_disk(with_snapshots))
@@ -119,7 +119,7 @@ def _settled(process: ControllerProcess, log: LiveLog) -> tuple[LogEnds, list[Sn
 def _check_beginning(process: ControllerProcess, log: LiveLog, ends: LogEnds, ids: list[SnapshotId]) -> None:
     begins_with_snapshot = 0 < ends.log_start_offset == ids[0].end_offset
     assert log.oldest_snapshot(ends) == (ids[0] if begins_with_snapshot else None)
-    data = b"".join(log.batches(ends.log_start_offset, ends.high_watermark))
+    data = read(log, ends.log_start_offset, ends.high_watermark)
     on_disk = [batch for batch in _on_disk(process) if batch.header.base_offset >= ends.log_start_offset]
     assert on_disk
     assert data.endswith(b"".join(batch.data for batch in on_disk))

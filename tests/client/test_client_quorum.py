@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from controller_process import CLUSTER_ID, ControllerProcess, formatted
-from live_quorum import QUIET, Controllers, address_of, settings, three_controllers, write
+from live_quorum import QUIET, Controllers, address_of, read, settings, three_controllers, write
 
 from kraft_wire.client.errors import QuorumUnreachable, WrongServer
 from kraft_wire.client.live_log import LiveLog
@@ -38,12 +38,11 @@ def test_a_reader_goes_on_with_the_next_leader(controllers: Controllers) -> None
     with Quorum(settings(*controllers.addresses.values())) as quorum:
         log = LiveLog(quorum)
         before = log.ends()
-        data = b"".join(log.batches(0, before.high_watermark))
-        leader = next(id for id, at in controllers.addresses.items() if at == str(quorum.answered_by))
-        controllers.kill(leader)
+        data = read(log, 0, before.high_watermark)
+        controllers.kill(controllers.leader())
         controllers.write(range(5, 10))
         after = log.ends()
-        data += b"".join(log.batches(before.high_watermark, after.high_watermark))
+        data += read(log, before.high_watermark, after.high_watermark)
     assert after.epoch > before.epoch
     headers = [batch.header for batch in split_batches(data)[0]]
     assert [header.base_offset for header in headers[1:]] == [header.next_offset for header in headers[:-1]]
@@ -56,7 +55,7 @@ def test_what_one_has_found_out_is_enough_for_another(controllers: Controllers) 
         end_offset = LiveLog(quorum).ends().high_watermark
         known = quorum.known()
     with Quorum(settings("127.0.0.1:1"), known) as other:
-        assert b"".join(LiveLog(other).batches(0, end_offset))
+        assert read(LiveLog(other), 0, end_offset)
         assert other.known() == known
 
 
@@ -64,7 +63,7 @@ def test_without_a_majority_everybody_is_named_with_what_they_said(controllers: 
     addresses = controllers.addresses
     with Quorum(settings(*addresses.values(), api_timeout_ms=4_000)) as quorum:
         LiveLog(quorum).ends()
-        leader = next(id for id, at in addresses.items() if at == str(quorum.answered_by))
+        leader = controllers.leader()
         controllers.kill(leader)
         controllers.kill(next(iter(controllers.processes)))
         (left,) = controllers.processes

@@ -17,8 +17,10 @@ STARTS = {1: 0, 2: 70, 3: 90}
 
 
 def holds(cluster: str, position: LogPosition) -> bool:
-    """A log whose epochs begin at STARTS."""
+    """A log whose epochs begin at STARTS, with no snapshots beside those in its bounds."""
     assert cluster == "one"
+    if position.snapshot:
+        return False
     return position.epoch in {
         max(epoch for epoch, start in STARTS.items() if start <= max(offset, 0))
         for offset in (position.offset - 1, position.offset)

@@ -12,7 +12,8 @@ from pathlib import Path
 from controller_process import CLUSTER_ID, COMMAND, GIVE_UP_S, Client, ControllerProcess
 
 from kraft_wire.client.addresses import parse_addresses
-from kraft_wire.client.quorum import QuorumSettings
+from kraft_wire.client.live_log import LiveLog
+from kraft_wire.client.quorum import Quorum, QuorumSettings
 from kraft_wire.protocol.uuid import Uuid
 
 QUIET: Mapping[str, str] = {"metadata.max.idle.interval.ms": "0"}
@@ -38,6 +39,15 @@ def address_of(process: ControllerProcess) -> str:
     process.wait_for("active controller")
     address: str = process.wait_for("listening")["address"]
     return address
+
+
+def read(log: LiveLog, start_offset: int, end_offset: int) -> bytes:
+    """The batches around a range, without what else the answers held."""
+    return b"".join(
+        served.data[position : position + header.size_bytes]
+        for served in log.batches(start_offset, end_offset)
+        for position, header in served.batches
+    )
 
 
 def write(client: Client, values: range) -> None:
@@ -81,6 +91,15 @@ class Controllers:
 
     def close(self) -> None:
         self._stack.close()
+
+    def folder(self, id: int) -> Path:
+        return self._files[id].parent / "data"
+
+    def leader(self) -> int:
+        """Who leads now."""
+        with Quorum(settings(*self.addresses.values())) as quorum:
+            LiveLog(quorum).ends()
+            return next(id for id, at in self.addresses.items() if at == str(quorum.answered_by))
 
     def kill(self, id: int) -> None:
         self.processes.pop(id).kill()
