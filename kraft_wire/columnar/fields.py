@@ -74,6 +74,11 @@ class Table(msgspec.Struct):
         """Whether no row holds the field: all have its default."""
         return name not in self.spots
 
+    def is_empty(self, name: str) -> bool:
+        """Whether it is known that no row has any element in this array, or byte in this text."""
+        spots = self.spots.get(name, [])
+        return all(isinstance(spot.lengths, int) and spot.lengths <= 0 for spot in spots)
+
     def numbers(self, name: str) -> NDArray[Any]:
         """A column of numbers, in the machine's byte order; bool as numpy's."""
         field, default = self._field(name)

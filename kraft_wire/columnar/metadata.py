@@ -12,7 +12,6 @@ from kraft_wire.protocol.metadata_record import FRAME_VERSION
 
 if TYPE_CHECKING:
     from kraft_wire.columnar.gather import Positions
-    from kraft_wire.columnar.records import Records
 
 _MOST: Final = 0x7F
 """Types and versions are small: their varints take one byte. Others are for the generated decoder."""
@@ -29,9 +28,8 @@ class Kind(msgspec.Struct, frozen=True):
     ends: Positions
 
 
-def kinds(chunk: Chunk, records: Records) -> list[Kind]:
-    """The records by type and version, in ascending order. Raises Malformed."""
-    starts, ends = records.value_starts, records.value_ends
+def kinds(chunk: Chunk, starts: Positions, ends: Positions) -> list[Kind]:
+    """The records with these values by type and version, in ascending order. Raises Malformed."""
     if ((ends - starts) < 3).any():
         raise Malformed("a metadata record without its frame")
     frames = chunk.bytes[starts], chunk.bytes[starts + 1], chunk.bytes[starts + 2]

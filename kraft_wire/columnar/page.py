@@ -39,7 +39,9 @@ class Page:
     @cached_property
     def kinds(self) -> list[Kind]:
         """The records by type and version. Raises Malformed."""
-        return kinds(self.chunk, self._records) if self.batches else []
+        if not self.batches:
+            return []
+        return kinds(self.chunk, self._records.value_starts, self._records.value_ends)
 
     @cached_property
     def offsets(self) -> Positions:

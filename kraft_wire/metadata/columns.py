@@ -16,6 +16,7 @@ from kraft_wire.metadata.partition import (
     DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
     DIRECTORY_UNASSIGNED,
+    NO_LEADER_CHANGE,
     Ids,
     Partition,
 )
@@ -78,7 +79,7 @@ class DirectoryNumbers:
 
 
 class Block(msgspec.Struct, frozen=True):
-    """The rows of one topic, taken out of the columns: what undoing a deletion puts back."""
+    """Rows that aren't in the columns: not yet, or no more."""
 
     leader: Int32s
     leader_epoch: Int32s
@@ -87,6 +88,26 @@ class Block(msgspec.Struct, frozen=True):
     replicas: Int32s
     isr: Int32s
     directories: Int32s
+
+    def part(self, rows: slice) -> Block:
+        """Some of the rows."""
+        return Block(*[column[rows] for column in msgspec.structs.astuple(self)])
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What becomes of rows, one after the other: several may be about the same one.
+
+    NO_LEADER_CHANGE and a recovery state below 0 leave those alone; ``isr`` counts where it is ``isr_given``.
+    """
+
+    leader: Int32s
+    recovery_state: NDArray[np.int8]
+    isr: Int32s
+    isr_given: NDArray[np.bool_]
+
+    def part(self, changes: slice) -> Changes:
+        """Some of them."""
+        return Changes(*[column[changes] for column in msgspec.structs.astuple(self)])
 
 
 class PartitionColumns:
@@ -208,6 +229,26 @@ class PartitionColumns:
         self.replicas[rows, :width] = block.replicas
         self.isr[rows, :width] = block.isr
         self.directories[rows, :width] = block.directories
+
+    def highest_epoch(self, rows: NDArray[np.intp]) -> int:
+        """The highest leader or partition epoch in any of these rows."""
+        return max(int(self.leader_epoch[rows].max()), int(self.partition_epoch[rows].max()))
+
+    def change(self, rows: NDArray[np.intp], changes: Changes) -> None:
+        """Change rows that aren't FREE, each as its own change says. Where several are about one row the
+        last value stays: that is how numpy assigns."""
+        width = changes.isr.shape[1]
+        if width > self.width:
+            self._resize(self._rows, width)
+        led = changes.leader != NO_LEADER_CHANGE
+        self.leader[rows[led]] = changes.leader[led]
+        np.add.at(self.leader_epoch, rows[led], 1)
+        np.add.at(self.partition_epoch, rows, 1)
+        recovered = changes.recovery_state >= 0
+        self.recovery_state[rows[recovered]] = changes.recovery_state[recovered]
+        synced = rows[changes.isr_given]
+        self.isr[synced, :width] = changes.isr[changes.isr_given]
+        self.isr[synced, width:] = PAD
 
     def _resize(self, rows: int, width: int) -> None:
         kept, self._rows, self.width = self._rows, rows, width

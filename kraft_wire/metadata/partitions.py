@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -170,6 +171,15 @@ class Partitions:
         topic.extent = end
         topic.count += count
         self._count += count
+
+    def rows_of(self, topics: list[TopicRows], indexes: Int32s) -> Rows:
+        """The rows of partitions, given by topic and index, up to the first that doesn't exist."""
+        indexes = indexes[: len(topics)]
+        rows: Rows = np.array(array("q", [topic.start for topic in topics]), np.intp) + indexes
+        extents = np.array(array("q", [topic.extent for topic in topics]))
+        exists = (indexes >= 0) & (indexes < extents)
+        exists[exists] = self._columns.leader[rows[exists]] != FREE
+        return rows if exists.all() else rows[: int(exists.argmin())]
 
     def change(self, topic: TopicRows, index: int, old: Partition, new: Partition) -> None:
         """Make a partition that is ``old`` into ``new``."""

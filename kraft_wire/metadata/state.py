@@ -7,7 +7,7 @@ committed, with the journal recording, and undoes it where it never will be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from kraft_wire.metadata.acls import Acls
 from kraft_wire.metadata.brokers import BrokerRegistration, Brokers
@@ -17,7 +17,6 @@ from kraft_wire.metadata.errors import Contradiction, ReplayError
 from kraft_wire.metadata.finalized import FinalizedFeatures
 from kraft_wire.metadata.journal import Journal
 from kraft_wire.metadata.partition_replay import PartitionReplay
-from kraft_wire.metadata.partition_runs import PartitionRuns
 from kraft_wire.metadata.partitions import Partitions
 from kraft_wire.metadata.producer_ids import ProducerIds
 from kraft_wire.metadata.quotas import ClientQuotas
@@ -55,8 +54,14 @@ from kraft_wire.protocol.messages.user_scram_credential_record import UserScramC
 from kraft_wire.protocol.messages.zk_migration_state_record import ZkMigrationStateRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
+if TYPE_CHECKING:
+    from kraft_wire.metadata.partition_batches import Run
+
 Handler = Callable[[Any, int], None]
 """Applies one type of record: the record and its offset."""
+
+MANY: Final = 48
+"""Batches of fewer records are replayed faster one by one; what reads the others isn't loaded until then."""
 
 
 class MetadataState:
@@ -86,7 +91,6 @@ class MetadataState:
         self._controllers = Controllers(self.journal)
         self._transactions = Transactions(self.features, self.journal)
         self._handlers = dict(self.registry())
-        self._partition_runs = PartitionRuns(self.topics, self.partitions)
 
     @classmethod
     def from_snapshot(cls, records: Iterable[Message], last_contained_offset: int) -> Self:
@@ -165,7 +169,7 @@ class MetadataState:
         self.last_applied_offset = offset
 
     def replay_values(self, values: Sequence[bytes], base_offset: int) -> None:
-        """Apply encoded records at consecutive offsets, runs of new partitions all at once.
+        """Apply encoded records at consecutive offsets, one batch's; many of partitions all at once.
 
         Raises what ``replay`` does, and DecodeError.
         """
@@ -174,20 +178,28 @@ class MetadataState:
 
     def _replay_steps(self, values: Sequence[bytes], base_offset: int, step: int) -> Iterator[None]:
         """``step`` is by how much each record's offset is above that of the one before."""
+        runs = self._runs(values) if len(values) >= MANY else {}
         position = 0
         while position < len(values):
             offset = base_offset + position * step
-            count = self._replay_run(values, position, offset, step)
+            count = self._replay_run(runs[position], offset, step) if position in runs else 0
             if count == 0:
                 self.replay(decode_metadata_record(values[position])[0], offset)
                 count = 1
             position += count
             yield
 
-    def _replay_run(self, values: Sequence[bytes], position: int, offset: int, step: int) -> int:
+    def _runs(self, values: Sequence[bytes]) -> dict[int, Run]:
+        if self.journal.active:
+            return {}
+        from kraft_wire.metadata.partition_batches import PartitionBatches
+
+        return PartitionBatches(self.topics, self.partitions).runs(values)
+
+    def _replay_run(self, run: Run, offset: int, step: int) -> int:
         if self.journal.active or offset < self.last_applied_offset:
             return 0
-        count = self._partition_runs.apply(values, position)
+        count = run()
         if count:
             self.last_applied_offset = self.journal.offset = offset + (count - 1) * step
             self.journal.floor = self.last_applied_offset + 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 import msgspec
 
@@ -77,6 +78,12 @@ class Topics:
     def find_rows(self, topic_id: Uuid) -> TopicRows | None:
         """The region of a topic; None where there is no such topic."""
         return self._by_id.get(topic_id)
+
+    def find_all(self, topic_ids: Iterable[bytes]) -> list[TopicRows]:
+        """The regions of these topics, up to the first that doesn't exist."""
+        found = list(map(self._by_id.get, cast(Iterable[Uuid], topic_ids)))
+        known = found[: found.index(None)] if None in found else found
+        return cast(list[TopicRows], known)
 
     def rows_by_name(self, name: str) -> TopicRows:
         """As ``rows``, by name."""

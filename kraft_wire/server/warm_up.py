@@ -20,7 +20,7 @@ async def warm_up(activated: trio.Event) -> None:
 
 
 def _load() -> None:
-    importlib.import_module("numpy")
+    importlib.import_module("kraft_wire.metadata.partition_batches")  # with it numpy
     for api in APIS.values():
         if api.answered_by is AnsweredBy.HANDLER:
             api.handler()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.columnar.gather import Chunk, Malformed
-from kraft_wire.columnar.metadata import kinds
+from kraft_wire.columnar.metadata import Kind, kinds
 from kraft_wire.columnar.records import Records, find_records
 from kraft_wire.log.batch import encode_batch, encode_keyed_batch, record_values, scan_batches, split_batches
 from kraft_wire.log.errors import CorruptBatch
@@ -19,6 +19,11 @@ VALUES = st.lists(st.binary(max_size=200), min_size=1, max_size=40)
 
 def records_of(log: bytes) -> Records:
     return find_records(Chunk(log), list(scan_batches(log, check_crc=False)))
+
+
+def kinds_of(log: bytes) -> list[Kind]:
+    records = records_of(log)
+    return kinds(Chunk(log), records.value_starts, records.value_ends)
 
 
 def values_of(log: bytes) -> list[bytes]:
@@ -120,7 +125,7 @@ def damage_and_read(values: list[bytes], data: st.DataObject) -> None:
 def test_kinds_are_in_the_order_of_their_types_and_keep_the_order_of_the_log() -> None:
     frames = [b"\x01\x05\x00a", b"\x01\x03\x01b", b"\x01\x05\x00c", b"\x01\x03\x00d", b"\x01\x05\x00"]
     log = log_of([frames])
-    found = kinds(Chunk(log), records_of(log))
+    found = kinds_of(log)
     assert [(kind.api_key, kind.version, kind.rows.tolist()) for kind in found] == [
         (3, 0, [3]),
         (3, 1, [1]),
@@ -136,4 +141,4 @@ def test_kinds_are_in_the_order_of_their_types_and_keep_the_order_of_the_log() -
 def test_unusual_frames_are_for_others_to_read(value: bytes) -> None:
     log = log_of([[b"\x01\x05\x00", value]])
     with pytest.raises(Malformed):
-        kinds(Chunk(log), records_of(log))
+        kinds_of(log)
