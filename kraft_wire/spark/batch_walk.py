@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
@@ -10,7 +11,7 @@ from kraft_wire.log.batch import BEGINNING, LENGTH_END, Batch, BatchHeader, scan
 from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.errors import BadSnapshot, CorruptBatch
 from kraft_wire.log.recovery import is_torn_tail
-from kraft_wire.spark.open_segment import MAX_BATCH_BYTES, OpenSegment, Spot
+from kraft_wire.spark.open_segment import MAX_BATCH_BYTES, OpenSegment, SegmentChanged, Spot
 from kraft_wire.storage.disk import read_at
 from kraft_wire.storage.search import is_cut_off, is_unwritten, plausible_batch
 
@@ -70,15 +71,16 @@ class BatchWalk:
         self._durable_offset = durable_offset
         self._marks = marks
         self._page_bytes = page_bytes
+        self._is_cut = False
         self._chain = BatchChain(start.base_offset, None)
 
     def __iter__(self) -> Iterator[Run | Gap]:
-        """Raises OSError."""
+        """Raises SegmentChanged, OSError."""
         position, end, want = self._start.position, self._segment.end, self._page_bytes
         while position < end and not self._is_done:
             data = read_at(self._segment.fd, position, min(want, end - position))
             if len(data) < min(want, end - position):
-                end = position + len(data)  # it was cut since it was listed
+                end, self._is_cut = position + len(data), True
             batches, size_bytes, problem = self._take(data)
             want = self._page_bytes
             if batches:
@@ -93,6 +95,7 @@ class BatchWalk:
                     yield gap
         due = self._due
         if due is not None and self._chain.next_offset != due:
+            self._check_is_as_listed()
             reason = f"offset {self._chain.next_offset} is due, and offset {due} follows"
             yield Gap(position, self._chain.next_offset, reason, due)
 
@@ -136,11 +139,18 @@ class BatchWalk:
             self._chain = BatchChain(resume_offset, None)
             return Gap(position, offset, reason, resume_offset), resume
         due = self._due
+        if due is None and self._is_torn(position, offset):
+            return None, self._segment.end
+        self._check_is_as_listed()
         if due is not None:
             self._chain = BatchChain(due, None)
-        elif self._is_torn(position, offset):
-            return None, self._segment.end
         return Gap(position, offset, reason, due), self._segment.end
+
+    def _check_is_as_listed(self) -> None:
+        """Where the newest segment was cut, and written to again, a batch may lie across the end."""
+        is_newest = self._next_offset is None and self._marks is None
+        if self._is_cut or (is_newest and os.fstat(self._segment.fd).st_size != self._segment.end):
+            raise SegmentChanged(self._segment.path, "it was cut")
 
     def _is_torn(self, position: int, offset: int) -> bool:
         return self._marks is None and is_torn_tail(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kraft_wire.spark.batch_walk import PAGE_BYTES
 from kraft_wire.spark.log_copy import LogCopy, look_at
-from kraft_wire.spark.log_folders import find_copies
+from kraft_wire.spark.log_folders import find_folders
 from kraft_wire.spark.log_pages import pages_of
 from kraft_wire.spark.log_splits import SPLIT_BYTES, FilePiece, pieces_of
 from kraft_wire.spark.log_store import Damage, LogBounds, LogRange, PlacedPage
@@ -30,9 +30,12 @@ class FolderStore:
 
     def bounds(self) -> dict[str, LogBounds]:
         """As ``LogStore`` says; so are all others."""
+        by_cluster: dict[str, list[LogCopy]] = {}
+        for path in find_folders(self._paths):
+            copy = look_at(path)
+            by_cluster.setdefault(copy.cluster, []).append(copy)
         found = {}
-        for cluster, folders in find_copies(self._paths).items():
-            copies = [look_at(folder) for folder in folders]
+        for cluster, copies in sorted(by_cluster.items()):
             best = max(copies, key=lambda copy: copy.reach)
             committed = min(best.end.offset, max(copy.committed_end_offset for copy in copies))
             self._copies[cluster] = best

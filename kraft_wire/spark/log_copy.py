@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -12,12 +14,13 @@ from kraft_wire.log.batch import BatchHeader
 from kraft_wire.log.recovery import committed_end, is_ahead
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.batch_walk import BatchWalk, Run
-from kraft_wire.spark.log_folders import LogFolder
+from kraft_wire.spark.log_folders import LogFolder, list_folder
 from kraft_wire.spark.log_store import Damage
-from kraft_wire.spark.open_segment import OpenSegment, SegmentFile, Spot, opened
+from kraft_wire.spark.open_segment import OpenSegment, SegmentChanged, SegmentFile, Spot, opened
 from kraft_wire.spark.positions import BEGINNING, LogPosition
 
 _LOOK_BYTES: Final = 64 * 1024
+_ATTEMPTS: Final = 4
 
 
 class LogCopy(msgspec.Struct, frozen=True):
@@ -118,8 +121,20 @@ def _last_before(file: OpenSegment, start: Spot, offset: int, position: int) -> 
     return found
 
 
-def look_at(folder: LogFolder) -> LogCopy:
-    """Raises OSError."""
+def look_at(path: Path) -> LogCopy:
+    """A controller may be at work: files that have gone are listed anew, and damage is what is there at a
+    second look, too. Raises CorruptFile, SegmentChanged, OSError."""
+    damage = None
+    for _ in range(_ATTEMPTS):
+        with suppress(SegmentChanged):
+            found = _look_at(list_folder(path))
+            if found.damage == damage:
+                return found
+            damage = found.damage
+    return _look_at(list_folder(path))
+
+
+def _look_at(folder: LogFolder) -> LogCopy:
     last, damage = _end_of(folder)
     start_offset, end = _bounds(folder, last)
     newest = folder.snapshots[-1] if folder.snapshots else None

@@ -36,21 +36,17 @@ class LogFolder(msgspec.Struct, frozen=True):
     snapshots: tuple[SnapshotId, ...]
 
 
-def find_copies(patterns: Sequence[str]) -> dict[str, list[LogFolder]]:
-    """The logs in or below folders, which may be given by globs: of each cluster all copies.
-
-    Raises NoLogs, CorruptFile, OSError.
-    """
-    found: dict[str, dict[str, LogFolder]] = {}
+def find_folders(patterns: Sequence[str]) -> list[Path]:
+    """Where logs lie in or below folders, which may be given by globs. Raises NoLogs, OSError."""
+    found: dict[Path, None] = {}
     for pattern in patterns:
-        folders = [_folder(path) for path in _partition_folders(pattern)]
+        folders = list(_partition_folders(pattern))
         if not folders:
             raise NoLogs(
                 f"no {PARTITION_FOLDER} in or below {pattern}: give a node's metadata folder, or one above"
             )
-        for folder in folders:
-            found.setdefault(folder.cluster, {})[folder.path] = folder
-    return {cluster: list(found[cluster].values()) for cluster in sorted(found)}
+        found.update(dict.fromkeys(folders))
+    return list(found)
 
 
 def _partition_folders(pattern: str) -> Iterator[Path]:
@@ -72,7 +68,8 @@ def _below(path: Path) -> Iterator[Path]:
             yield Path(folder) / PARTITION_FOLDER
 
 
-def _folder(path: Path) -> LogFolder:
+def list_folder(path: Path) -> LogFolder:
+    """Raises CorruptFile, OSError."""
     floor = _floor(path)
     names = sorted(file.name for file in path.iterdir())
     snapshots = filter(None, map(parse_snapshot_file_name, names))

@@ -11,28 +11,20 @@ from kraft_wire.log.snapshot import check_marks
 from kraft_wire.spark.batch_walk import PAGE_BYTES, BatchWalk, Gap, Run
 from kraft_wire.spark.log_splits import FilePiece
 from kraft_wire.spark.log_store import Damage, PlacedPage
-from kraft_wire.spark.open_segment import OpenSegment, SegmentFile, Spot, opened
+from kraft_wire.spark.open_segment import OpenSegment, SegmentChanged, SegmentFile, Spot, opened
 from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.record_tables import LogPlace, SnapshotPlace
 
 
 def pages_of(piece: FilePiece, page_bytes: int = PAGE_BYTES) -> Iterator[PlacedPage | Damage]:
     """What is in a piece, in its order. Raises DataLoss, OSError."""
-    segment = SegmentFile(piece.path, piece.base_offset, piece.end)
     try:
-        with opened(segment) as file:
-            yield from (
-                _log_pages(piece, file, page_bytes)
-                if piece.snapshot is None
-                else _snapshot_pages(piece, file, page_bytes)
-            )
-    except FileNotFoundError:
-        raise DataLoss(
-            piece.cluster,
-            f"{piece.path} was to be read",
-            "it is gone: the log was trimmed meanwhile",
-            "Read again from what there is now",
-        ) from None
+        with opened(SegmentFile(piece.path, piece.base_offset, piece.end)) as file:
+            read = _log_pages if piece.snapshot is None else _snapshot_pages
+            yield from read(piece, file, page_bytes)
+    except SegmentChanged as error:
+        asked = f"offsets from {piece.base_offset} on were to be read"
+        raise DataLoss(piece.cluster, asked, str(error), "Read again from what there is now") from None
 
 
 def _log_pages(piece: FilePiece, file: OpenSegment, page_bytes: int) -> Iterator[PlacedPage | Damage]:

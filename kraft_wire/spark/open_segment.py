@@ -18,11 +18,21 @@ from kraft_wire.log.files import INDEX_SUFFIX, LOG_SUFFIX
 from kraft_wire.log.index import OFFSET_ENTRY
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import read_at
+from kraft_wire.storage.errors import StorageError
 
 MAX_BATCH_BYTES: Final = 16 * 1024 * 1024
 """Kafka's limit is 8 MiB: a length above this is damage."""
 _TRIES: Final = 16
 _PADDING: Final = (0, 0)
+
+
+class SegmentChanged(StorageError):
+    """A file that is gone, or shorter than it was when it was listed: a controller works on the log."""
+
+    def __init__(self, path: Path, how: str) -> None:
+        super().__init__(
+            path, f"{how} while the log was read, as a controller works on it: read what there is now"
+        )
 
 
 class SegmentFile(msgspec.Struct, frozen=True):
@@ -147,8 +157,14 @@ class OpenSegment:
 
 @contextmanager
 def opened(segment: SegmentFile, end: int | None = None) -> Iterator[OpenSegment]:
-    """``end`` is the position up to which it is looked at; None for all that was listed. Raises OSError."""
-    fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+    """``end`` is the position up to which it is looked at; None for all that was listed.
+
+    Raises SegmentChanged, OSError.
+    """
+    try:
+        fd = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise SegmentChanged(Path(segment.path), "it was deleted") from None
     try:
         index_fd = _open_index(segment)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -9,6 +10,8 @@ from kraft_wire.log.errors import LogError
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.log_store import LogBounds, LogRange
 from kraft_wire.spark.positions import BEGINNING, LogPosition
+
+_log = logging.getLogger(__name__)
 
 Holds = Callable[[str, LogPosition], bool]
 
@@ -66,6 +69,8 @@ def range_between(
         raise problem
     end_offset = None if end is None else min(end.offset, bounds.end.offset)
     if problem is not None:
+        what = (problem.cluster, problem.asked, problem.found)
+        _log.warning("cluster %s: %s: %s. Starting over from the snapshot", *what)
         start = newest_state(bounds, end_offset)
     elif start is None:
         start = beginning(bounds, end_offset)

@@ -212,13 +212,18 @@ def test_what_was_flushed_cannot_be_torn(tmp_path: Path, log: LogWriter) -> None
     assert (bounds.end, bounds.damage) == (LogPosition(2, 119), damage)
 
 
-def test_a_log_that_is_cut_while_it_is_read_is_damage(tmp_path: Path, log: LogWriter) -> None:
+@pytest.mark.parametrize("regrown", [0, 1])
+def test_a_log_that_is_cut_while_it_is_read_is_an_error_that_says_so(
+    tmp_path: Path, log: LogWriter, regrown: int
+) -> None:
     reading = Reading(tmp_path)
     (*_, piece) = reading.pieces(LogRange("one", 0, 122))
-    log.cut(119)
-    *_, damage = reading.store.pages(piece)
-    assert isinstance(damage, Damage)
-    assert (damage.offset, damage.resume_offset) == (119, 122)
+    log.cut(116)
+    if regrown:
+        log.lead(3)
+        log.append(regrown)
+    with pytest.raises(DataLoss, match=r"cluster one: .* it was cut while the log was read"):
+        list(reading.store.pages(piece))
 
 
 def test_a_log_that_is_trimmed_while_it_is_read_is_an_error_that_says_so(
@@ -227,7 +232,7 @@ def test_a_log_that_is_trimmed_while_it_is_read_is_an_error_that_says_so(
     reading = Reading(tmp_path)
     first, *_ = reading.pieces()
     log.log.delete_before(62)
-    with pytest.raises(DataLoss, match="it is gone: the log was trimmed meanwhile"):
+    with pytest.raises(DataLoss, match="it was deleted while the log was read"):
         list(reading.store.pages(first))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from threading import Thread
 
 import pytest
 from metadata_logs import LogWriter
@@ -16,11 +18,12 @@ from kraft_wire.spark.options import BadOption
 from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.reading import CorruptSegment
 
+JAVA_LOG = Path(__file__).parents[1] / "log/data/java-4.4.0"
 Make = Callable[..., LogWriter]
 
 
 def offsets(rows: list[Row]) -> list[int]:
-    return [row["offset"] for row in rows if not row["in_snapshot"]]
+    return [row["offset"] for row in rows if not row.get("in_snapshot")]
 
 
 @pytest.fixture
@@ -84,6 +87,14 @@ def test_a_stream_from_any_snapshot_and_batches_of_its_triggers_agree(
         tmp_path, startingOffsets=json.dumps(stream.start), endingOffsets=json.dumps(stream.position)
     )
     assert stream.rows == found == batch(tmp_path)
+
+
+@pytest.mark.parametrize("start", ["earliest", "snapshot"])
+def test_java_s_log_is_read_as_by_a_batch(start: str) -> None:
+    stream = Stream(JAVA_LOG, startingOffsets=start, maxOffsetsPerTrigger="7")
+    while stream.trigger():
+        pass
+    assert stream.rows == batch(JAVA_LOG, startingOffsets=start)
 
 
 def test_clusters_that_appear_are_read_from_their_beginning(
@@ -273,6 +284,56 @@ def test_a_stream_that_read_all_waits_until_as_much_is_committed(tmp_path: Path,
     log.append()
     log.commit(12)
     assert offsets(committed.trigger()) == [10, 11]
+
+
+class BusyLeader(Thread):
+    """Writes to a log what a cluster under way might: appends of any size, elections that cut what isn't
+    committed, segments and snapshots."""
+
+    def __init__(self, log: LogWriter, steps: int) -> None:
+        super().__init__()
+        self._log, self._steps, self._random = log, steps, Random(1)
+        self._committed = log.end_offset
+        self._ends = [log.end_offset]
+
+    def run(self) -> None:
+        kinds = [self._append, self._roll, self._elect, self._snapshot, self._commit]
+        for _ in range(self._steps):
+            self._random.choices(kinds, [80, 4, 4, 4, 8])[0]()
+        self._log.commit(self._log.end_offset)
+
+    def _append(self) -> None:
+        self._log.append(self._random.choice([1, 1, 2, 5, 500]))
+        self._ends.append(self._log.end_offset)
+
+    def _roll(self) -> None:
+        if self._ends[-1] > self._log.log._segments[-1].base_offset:
+            self._log.roll()
+
+    def _elect(self) -> None:
+        self._log.cut(self._random.choice([end for end in self._ends if end >= self._committed]))
+        self._log.lead(self._log.epoch + 1)
+        self._ends = [end for end in self._ends if end < self._log.end_offset] + [self._log.end_offset]
+
+    def _snapshot(self) -> None:
+        self._log.snapshot()
+        self._committed = self._log.end_offset
+
+    def _commit(self) -> None:
+        self._committed = self._random.choice([end for end in self._ends if end >= self._committed])
+        self._log.commit(self._committed)
+
+
+def test_what_is_committed_is_read_once_while_a_leader_is_busy(tmp_path: Path, log: LogWriter) -> None:
+    stream = Stream(tmp_path, startingOffsets="earliest", tail="committed", columns="offset,epoch,type")
+    leader = BusyLeader(log, steps=200)
+    leader.start()
+    while leader.is_alive():
+        stream.trigger()
+    leader.join()
+    stream.trigger()
+    assert stream.rows == batch(tmp_path, columns="offset,epoch,type")
+    assert offsets(stream.rows) == list(range(log.end_offset))
 
 
 # Admission.
