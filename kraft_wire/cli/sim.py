@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def sim(
     *,
-    seed: int = 1,
+    seed: int | None = None,
     seeds: int = 1,
-    seconds: int = 120,
+    seconds: int | None = None,
     controllers: bool = False,
     options: str | None = None,
     minimise: bool = False,
@@ -33,11 +33,12 @@ def sim(
     Parameters
     ----------
     seed
-        The first seed.
+        The first seed; 1 where none is given.
     seeds
         How many of them, one after the other.
     seconds
-        How much time to simulate.
+        How much time to simulate under faults, 120 where nothing is said. Some time without them follows, in
+        which everything has to come right.
     controllers
         Run whole controllers, with brokers and an administrator around them, instead of raft cores alone.
     options
@@ -45,17 +46,25 @@ def sim(
     minimise
         Shrink a run that fails: fewer faults, less time.
     trace
-        Print every event.
+        Print every event: its time in microseconds, and what happened to whom.
     """
+    if options is None:
+        runs = _drawn(1 if seed is None else seed, seeds, 120 if seconds is None else seconds, controllers)
+    elif seed is not None or seeds != 1 or seconds is not None or controllers:
+        raise CommandError("--options says all about a run: leave --seed, --seeds, --seconds, --controllers")
+    else:
+        runs = [_parse(options)]
+    failed = [run for run in runs if not _run(run, minimise=minimise, trace=trace)]
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _drawn(first: int, seeds: int, seconds: int, controllers: bool) -> list[Options]:
     if seconds < 1 or seeds < 1:
         raise CommandError("--seconds and --seeds are at least 1")
     from kraft_wire.sim.swarm import controllers_of, options_of
 
     draw = controllers_of if controllers else options_of
-    numbers = range(seed, seed + seeds)
-    runs = [draw(number, seconds) for number in numbers] if options is None else [_parse(options)]
-    failed = [run for run in runs if not _run(run, minimise=minimise, trace=trace)]
-    return EXIT_FAILED if failed else EXIT_OK
+    return [draw(seed, seconds) for seed in range(first, first + seeds)]
 
 
 def _parse(text: str) -> Options:
@@ -66,7 +75,7 @@ def _parse(text: str) -> Options:
     try:
         return msgspec.json.decode(text, type=Options)
     except msgspec.MsgspecError as error:
-        raise CommandError(f"--options: {error}; give what a failed run printed") from None
+        raise CommandError(f"--options isn't what a failed run printed: {error}") from None
 
 
 def _run(options: Options, *, minimise: bool, trace: bool) -> bool:

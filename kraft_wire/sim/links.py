@@ -20,7 +20,9 @@ MAX_RETRANSMISSIONS = 5
 Pair = tuple[int, int]
 
 
-class LinkConditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LinkConditions(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
     """How good the network is."""
 
     min_delay_us: int = 200

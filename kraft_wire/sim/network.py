@@ -48,7 +48,7 @@ def node_of(peer: Peer) -> int:
     return int(peer.host.rpartition("-")[2])
 
 
-class Faults(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Faults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """What befalls messages: the probability of each."""
 
     reset: float = 0.0

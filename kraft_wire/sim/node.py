@@ -51,7 +51,7 @@ NO_STATE = b""
 MAX_UNACKNOWLEDGED = 100
 
 
-class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DiskSpeed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """How long a flush takes."""
 
     min_us: int = 100

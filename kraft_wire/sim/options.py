@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from kraft_wire.sim.links import LinkConditions
 from kraft_wire.sim.network import Faults
 from kraft_wire.sim.node import DiskSpeed
 
+_AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+_NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """``only`` are the faults of the schedule by number, None for all of them: see ``swarm``.
     ``retention_bytes`` is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart;
     ``controllers`` has whole nodes run instead of cores alone, with so many ``brokers`` around them;
     ``has_elr`` is eligible.leader.replicas.version."""
 
     seed: int
-    seconds: int = 120
-    voters: int = 3
-    observers: int = 0
+    seconds: _AtLeastOne = 120
+    voters: _AtLeastOne = 3
+    observers: _NotNegative = 0
     kraft_version: int = 1
     proposals_per_second: int = 10
     value_bytes: int = 20
@@ -28,12 +33,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fetch_snapshot_max_bytes: int = 1024 * 1024
     drift_ppm: int = 0
     fault_kinds: tuple[str, ...] = ()
-    mean_fault_interval_ms: int = 2_000
+    mean_fault_interval_ms: _AtLeastOne = 2_000
     link: LinkConditions = LinkConditions()
     messages: Faults = Faults()
     disk: DiskSpeed = DiskSpeed()
     controllers: bool = False
-    brokers: int = 0
+    brokers: _NotNegative = 0
     has_elr: bool = True
     only: tuple[int, ...] | None = None
 

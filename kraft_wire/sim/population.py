@@ -58,8 +58,13 @@ class Population:
 
     def start(self) -> None:
         for broker in self.brokers.values():
-            self._scheduler.after(2_000 * MS, broker.start)
+            self._scheduler.after(2_000 * MS, self._start_first, broker)
         self.administrator.start()
+
+    def _start_first(self, broker: SimBroker) -> None:
+        """In peace they run already, but for who is absent."""
+        if not self._world.is_calm:
+            broker.start()
 
     def stop(self) -> None:
         self.administrator.stop()

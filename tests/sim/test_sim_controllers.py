@@ -29,6 +29,11 @@ def test_seeds_hold_with_whole_nodes(first: int) -> None:
     assert_they_hold(controllers_of(seed, SECONDS) for seed in range(first, first + SEEDS_A_TEST))
 
 
+@pytest.mark.parametrize("seconds", [1, 2, 3])
+def test_runs_that_end_before_the_brokers_begin_hold(seconds: int) -> None:
+    assert_they_hold(controllers_of(seed, seconds) for seed in range(5))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_leader_that_stood_still_decides_nothing_before_it_looks_at_the_clock(seed: int) -> None:
     """It would resign half-way through its first decision, and confirm what nobody else has."""

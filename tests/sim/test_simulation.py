@@ -84,3 +84,20 @@ def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> N
     options = said[said.index("--options ") :].split("'")[1]
     assert main(["sim", "--options", options]) == 0, "without the bug nothing is wrong"
     assert main(["sim", "--options", "{}"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--options", '{"seed":1,"bogus":3}'], "unknown field `bogus`"),
+        (["--options", '{"seed":1,"disk":{"bogus":3}}'], "unknown field `bogus`"),
+        (["--options", '{"seed":1,"seconds":-4}'], "`int` >= 1"),
+        (["--options", '{"seed":1}', "--seed", "3"], "leave --seed"),
+        (["--seconds", "0"], "at least 1"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", *arguments]) == 1
+    assert reason in capsys.readouterr().err
