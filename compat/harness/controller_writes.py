@@ -1,0 +1,52 @@
+"""Records in a quorum's log without any broker: dynamic configs, set at whoever leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+
+from compat.harness.controllers import ControllerQuorum, connect
+from compat.harness.nodes import JvmController, OurController
+from compat.harness.waiting import wait_until
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+
+BROKER_RESOURCE = 4
+NAME = "log.retention.ms"
+FIRST_VALUE = 1_000_000
+
+
+def write(controller: JvmController | OurController, values: Iterable[int]) -> None:
+    """A ConfigRecord each, at the active controller."""
+    for value in values:
+        code = _set(controller, value)
+        assert code == ErrorCode.NONE, ErrorCode.of(code).name
+
+
+def write_to_quorum(quorum: ControllerQuorum, values: Iterable[int]) -> None:
+    """The same, at whoever leads when it is asked."""
+    for value in values:
+        wait_until(partial(_is_taken, quorum, value), f"somebody to take value {value}")
+
+
+def _is_taken(quorum: ControllerQuorum, value: int) -> bool:
+    for controller in quorum.running:
+        with suppress(OSError):
+            if _set(controller, value) == ErrorCode.NONE:
+                return True
+    return False
+
+
+def _set(controller: JvmController | OurController, value: int) -> int:
+    config = AlterableConfig(name=NAME, config_operation=0, value=str(FIRST_VALUE + value))
+    resource = AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=[config])
+    with connect(controller) as client:
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        (result,) = client.call(request, 1, IncrementalAlterConfigsResponse).responses
+    return result.error_code
