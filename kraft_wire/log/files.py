@@ -188,7 +188,9 @@ def parse_meta_properties(text: str) -> MetaProperties:
         entries = loads(text)
     except InvalidUEscapeError as error:
         raise MalformedFile(META_PROPERTIES, str(error)) from None
-    version = entries.get("version", "0")
+    version = entries.get("version", "0" if "broker.id" in entries else None)
+    if version is None:
+        raise MalformedFile(META_PROPERTIES, "there is no version: it was cut off or overwritten")
     if version == "0":
         raise MalformedFile(
             META_PROPERTIES, "version 0: this folder is from a ZooKeeper cluster; migrate it with Kafka 3.9"

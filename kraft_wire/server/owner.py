@@ -379,7 +379,12 @@ class NodeOwner:
         try:
             written = await self._snapshots.make(snapshot_id)
         except SnapshotProcessFailed as error:
-            log.error("snapshot failed", end_offset=snapshot_id.end_offset, error=str(error))
+            if self._store.log.start_offset > snapshot_id.end_offset:
+                log.info(
+                    "snapshot given up for the one installed meanwhile", end_offset=snapshot_id.end_offset
+                )
+            else:
+                log.error("snapshot failed", end_offset=snapshot_id.end_offset, error=str(error))
             self._step(SnapshotFailed(snapshot_id))
             return
         log.info(

@@ -12,6 +12,7 @@ from pathlib import Path
 from kraft_wire.log.errors import MalformedFile
 from kraft_wire.log.files import (
     CLUSTER_METADATA_TOPIC_ID,
+    LOG_SUFFIX,
     META_PROPERTIES,
     PARTITION_FOLDER,
     PARTITION_METADATA,
@@ -23,6 +24,11 @@ from kraft_wire.log.files import (
 from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk
 from kraft_wire.storage.errors import CorruptFile, FolderLocked, NotFormatted, WrongFolder
 
+META_PROPERTIES_IS_GONE = (
+    "is gone, and there is a metadata log: restore it from a copy, or write it anew with version=1, "
+    "cluster.id as on the other nodes, node.id as in the configuration, and the directory.id that the voters "
+    "know this node by"
+)
 LOCK = ".lock"
 _FLOCK = struct.Struct("hhqqi4x")
 """Linux's struct flock: type, whence, start, length, process."""
@@ -86,6 +92,8 @@ def read_meta_properties(folder: Path) -> MetaProperties:
     try:
         return parse_meta_properties(path.read_text("latin-1"))
     except FileNotFoundError:
+        if any((folder / PARTITION_FOLDER).glob(f"*{LOG_SUFFIX}")):
+            raise CorruptFile(path, META_PROPERTIES_IS_GONE) from None
         raise NotFormatted(path) from None
     except MalformedFile as error:
         raise CorruptFile(path, error.reason) from None

@@ -168,8 +168,11 @@ def test_meta_properties_without_a_directory_id() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "version 0"),
         ("broker.id=1\nversion=0\n", "ZooKeeper"),
+        ("broker.id=1\n", "ZooKeeper"),
+        ("", "there is no version"),
+        ("node.id=1\n", "there is no version"),
+        ("\0" * 80, "there is no version"),
         ("version=2\n", "version '2'"),
         ("version=1\nnode.id=1\n", "no cluster.id"),
         ("version=1\ncluster.id=a\n", "no node.id"),

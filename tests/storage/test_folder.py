@@ -50,6 +50,16 @@ def test_a_folder_that_is_not_formatted(tmp_path: Path, make: object) -> None:
     assert not path.exists() or list(path.iterdir()) == []
 
 
+def test_a_folder_with_a_log_and_without_meta_properties_was_formatted(path: Path) -> None:
+    partition = path / "__cluster_metadata-0"
+    partition.mkdir(exist_ok=True)
+    (partition / "00000000000000000000.log").touch()
+    (path / "meta.properties").unlink()
+    with pytest.raises(CorruptFile, match="restore it from a copy") as caught:
+        open_folder(path, node_id=7)
+    assert caught.value.path == path / "meta.properties"
+
+
 def test_a_folder_of_another_cluster(path: Path) -> None:
     with pytest.raises(WrongFolder) as caught:
         open_folder(path, node_id=7, cluster_id="another")
