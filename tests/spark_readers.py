@@ -70,6 +70,9 @@ class Stream:
     def available_now(self) -> None:
         self._reader.prepareForTriggerAvailableNow()
 
+    def reported(self) -> Offset:
+        return self._reader.reportLatestOffset()
+
     def trigger(self) -> list[Row]:
         """What the next trigger reads: nothing where there is nothing new."""
         end = self._json(self._reader.latestOffset(self.position, self.limit))

@@ -68,6 +68,15 @@ def test_a_wrong_option_is_an_error_that_names_the_right_ones(
         spark.read.format("kraft").options(**options).load(str(JAVA_LOG)).count()
 
 
+def test_several_folders_are_read_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "node")
+    log.append(20)
+    log.close()
+    read = spark.read.format("kraft").load([str(JAVA_LOG), str(log.partition)])
+    counts = {row["cluster"]: row["count"] for row in read.groupBy("cluster").count().collect()}
+    assert counts == {batch(JAVA_LOG)[0]["cluster"]: len(batch(JAVA_LOG)), "one": 21}
+
+
 def test_filters_are_pushed_to_the_source_where_it_takes_them(spark: SparkSession) -> None:
     read = spark.read.format("kraft").option("pushFilters", "true").load(str(JAVA_LOG))
     wanted = "offset > 20 and offset <= 100 and type in ('TopicRecord', 'LeaderChangeMessage')"

@@ -44,9 +44,7 @@ class LogCopy(msgspec.Struct, frozen=True):
         return self.end.epoch, self.end.offset, -self.start_offset
 
     def holds(self, position: LogPosition) -> bool:
-        """As ``LogStore.holds``."""
-        if position.snapshot:
-            return SnapshotId(position.offset, position.epoch) in self.snapshots
+        """As ``LogStore.holds``, of a position in the log."""
         if position.offset == self.start_offset and self._is_start(position):
             return True
         for header in self.headers_from(position.offset - 1):

@@ -55,10 +55,8 @@ class FilePiece(msgspec.Struct, frozen=True):
         return self.end - self.start
 
 
-def pieces_of(copy: LogCopy, wanted: LogRange, split_bytes: int = SPLIT_BYTES) -> Iterator[FilePiece]:
-    """The snapshot's pieces, then the log's, in the order of their offsets. Raises OSError."""
-    if wanted.snapshot is not None:
-        yield from _snapshot_pieces(copy, wanted.snapshot, split_bytes)
+def log_pieces(copy: LogCopy, wanted: LogRange, split_bytes: int = SPLIT_BYTES) -> Iterator[FilePiece]:
+    """What is in the log, in the order of the offsets. Raises SegmentChanged, OSError."""
     for number, segment in enumerate(copy.segments):
         next_offset = copy.base_offset_behind(number)
         is_before = next_offset is not None and next_offset <= wanted.start_offset
@@ -86,7 +84,8 @@ def _ends(file: OpenSegment, wanted: LogRange) -> tuple[Spot, Spot | None]:
     return file.at_or_before(wanted.start_offset), None if is_all else file.behind(wanted.end_offset or 0)
 
 
-def _snapshot_pieces(copy: LogCopy, snapshot_id: SnapshotId, split_bytes: int) -> Iterator[FilePiece]:
+def snapshot_pieces(copy: LogCopy, snapshot_id: SnapshotId, split_bytes: int) -> Iterator[FilePiece]:
+    """Raises OSError."""
     path = Path(copy.path) / snapshot_file_name(snapshot_id)
     segment = SegmentFile(str(path), 0, path.stat().st_size)
     with opened(segment) as file:

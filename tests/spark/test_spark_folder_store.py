@@ -15,7 +15,7 @@ from metadata_logs import LogWriter
 from kraft_wire.log.batch import split_batches
 from kraft_wire.spark.folder_store import FolderStore
 from kraft_wire.spark.log_splits import FilePiece, packed
-from kraft_wire.spark.log_store import Damage, LogRange
+from kraft_wire.spark.log_store import Damage, LogRange, PlacedPage
 from kraft_wire.spark.positions import LogPosition
 from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.record_tables import record_batches
@@ -88,6 +88,23 @@ def test_all_is_read_once_whatever_the_size_of_a_page(
     tmp_path: Path, log: LogWriter, page_bytes: int
 ) -> None:
     assert Reading(tmp_path, page_bytes=page_bytes).found() == list(range(122))
+
+
+@pytest.mark.parametrize("page_bytes", [2_000, 20_000])
+def test_no_more_is_in_memory_than_a_page_or_a_batch(
+    tmp_path: Path, big_log: LogWriter, page_bytes: int
+) -> None:
+    snapshot_id = big_log.snapshot()
+    reading = Reading(tmp_path, split_bytes=10**9, page_bytes=page_bytes)
+    sizes = []
+    for piece in reading.pieces(LogRange("one", 0, None, snapshot_id)):
+        for found in reading.store.pages(piece):
+            assert isinstance(found, PlacedPage)
+            batches = [*found.page.batches, *found.page.control_batches]
+            largest = max(header.size_bytes for _, header in batches)
+            assert len(found.page.chunk.data) <= max(page_bytes, largest)
+            sizes.append(len(found.page.chunk.data))
+    assert len(sizes) > 4
 
 
 def test_a_large_segment_is_cut_at_its_index(tmp_path: Path, big_log: LogWriter) -> None:

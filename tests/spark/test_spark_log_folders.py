@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from metadata_logs import LogWriter
+from spark_readers import Stream, batch
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.folder_store import FolderStore
@@ -107,3 +109,87 @@ def test_an_empty_folder_is_an_empty_log(tmp_path: Path, make_log: Make) -> None
     log = make_log("one")
     log.segment().unlink()
     assert bounds_in(tmp_path)["one"] == LogBounds("one", 0, LogPosition(0, 0))
+
+
+@pytest.fixture
+def copies(make_log: Make) -> tuple[LogWriter, LogWriter, LogWriter]:
+    """Three copies of a log of epochs 1 and 2. The first, trimmed up to 10, goes furthest; the second has it
+    all from 4 on, up to 16; the third was led by somebody else from 7 on."""
+    logs = make_log("1"), make_log("2"), make_log("3")
+    for log in logs:
+        log.append()
+        if log is not logs[2]:
+            log.snapshot()
+        log.roll()
+        log.append()
+        log.append(3) if log is not logs[2] else log.append(6)
+        if log is not logs[2]:
+            log.lead(2)
+    for log in logs[:2]:
+        log.append(5)
+    logs[0].snapshot()
+    logs[0].roll()
+    logs[0].append()
+    logs[0].trim(16)
+    logs[1].trim(4)
+    return logs
+
+
+def test_what_one_copy_has_trimmed_is_read_of_another(
+    tmp_path: Path, copies: tuple[LogWriter, LogWriter, LogWriter]
+) -> None:
+    assert bounds_in(tmp_path / "1")["one"].start_offset == 16
+    bounds = bounds_in(tmp_path)["one"]
+    assert (bounds.start_offset, bounds.end, bounds.committed_end_offset) == (4, LogPosition(2, 19), 16)
+    assert bounds.snapshots == (SnapshotId(4, 1), SnapshotId(16, 2))
+    rows = batch(tmp_path)
+    assert [row["offset"] for row in rows if not row["in_snapshot"]] == list(range(4, 19))
+    assert {(row["offset"], row["epoch"]) for row in rows if row["in_snapshot"]} == {(3, 1)}
+    in_last = batch(tmp_path, startingOffsets="snapshot")
+    assert {row["offset"] for row in in_last} == {15, 16, 17, 18}
+    for start, end in ((4, 8), (10, 17), (15, 16), (16, 17), (17, 19)):
+        found = batch(tmp_path, startingOffsets=at(start), endingOffsets=at(end))
+        assert [row["offset"] for row in found] == list(range(start, end))
+        assert found == [row for row in rows if not row["in_snapshot"] and start <= row["offset"] < end]
+
+
+def test_positions_are_looked_up_in_the_copy_that_has_them(
+    tmp_path: Path, copies: tuple[LogWriter, LogWriter, LogWriter]
+) -> None:
+    store = FolderStore([str(tmp_path)])
+    store.bounds()
+    for offset in range(4, 20):
+        position = LogPosition(1 if offset <= 10 else 2, offset)
+        assert store.position_at("one", offset) == position
+        assert store.holds("one", position)
+    assert store.holds("one", LogPosition(1, 4, snapshot=True))
+    assert not store.holds("one", LogPosition(1, 12))
+    assert store.offset_behind("one", 4, 1) == 7
+    assert store.offset_behind("one", 4, 10_000) == 16
+    assert store.offset_behind("one", 16, 10_000) == 19
+
+
+def test_a_copy_that_parts_from_the_others_is_not_read(
+    tmp_path: Path, copies: tuple[LogWriter, LogWriter, LogWriter]
+) -> None:
+    """It has offset 0, and reaches up to where the first begins, with other records."""
+    copies[2].append(10)
+    assert copies[2].log.start_offset == 0
+    assert bounds_in(tmp_path / "1", tmp_path / "3")["one"].start_offset == 16
+
+
+def test_a_stream_goes_on_below_where_the_copy_that_goes_furthest_begins(
+    tmp_path: Path, copies: tuple[LogWriter, LogWriter, LogWriter]
+) -> None:
+    stream = Stream(tmp_path / "2", startingOffsets="latest")
+    stream.position = {"one": {"epoch": 1, "offset": 9}}
+    assert [row["offset"] for row in stream.trigger()] == list(range(9, 16))
+    stream = Stream(tmp_path, maxOffsetsPerTrigger="4")
+    stream.position = {"one": {"epoch": 1, "offset": 9}}
+    while stream.trigger():
+        pass
+    assert [row["offset"] for row in stream.rows] == list(range(9, 19))
+
+
+def at(offset: int) -> str:
+    return json.dumps({"one": {"epoch": 1 if offset <= 10 else 2, "offset": offset}})

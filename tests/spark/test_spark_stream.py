@@ -370,6 +370,16 @@ def test_bytes_are_whole_batches(tmp_path: Path, log: LogWriter) -> None:
     assert stream.rows == batch(tmp_path)
 
 
+def test_what_there_is_is_reported_whatever_a_trigger_may_read(tmp_path: Path, log: LogWriter) -> None:
+    stream = Stream(tmp_path, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    stream.trigger()
+    assert stream.position == {"one": {"epoch": 1, "offset": 4}}
+    assert stream.reported() == {"one": {"epoch": 1, "offset": 10}}
+    log.append()
+    stream.trigger()
+    assert stream.reported() == {"one": {"epoch": 1, "offset": 13}}
+
+
 def test_available_now_ends_with_what_was_there(tmp_path: Path, log: LogWriter, make_log: Make) -> None:
     stream = Stream(tmp_path, startingOffsets="earliest", maxOffsetsPerTrigger="4")
     stream.available_now()

@@ -1,0 +1,82 @@
+"""Several copies of a cluster's log, in the folders of its nodes, as one log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.spark.log_copy import LogCopy
+from kraft_wire.spark.log_splits import FilePiece, log_pieces, snapshot_pieces
+from kraft_wire.spark.log_store import LogBounds, LogRange
+from kraft_wire.spark.positions import LogPosition
+
+
+class LogCopies(msgspec.Struct, frozen=True):
+    """The copy that goes furthest, and one that has more of what that one has trimmed, if there is any."""
+
+    best: LogCopy
+    older: LogCopy | None
+    committed_end_offset: int | None
+
+    @property
+    def bounds(self) -> LogBounds:
+        best = self.best
+        start_offset = best.start_offset if self.older is None else self.older.start_offset
+        return LogBounds(
+            best.cluster, start_offset, best.end, self.committed_end_offset, self._snapshots, best.damage
+        )
+
+    def holds(self, position: LogPosition) -> bool:
+        """As ``LogStore.holds``."""
+        if position.snapshot:
+            return SnapshotId(position.offset, position.epoch) in self._snapshots
+        return self._copy_below(position.offset).holds(position)
+
+    def position_at(self, offset: int) -> LogPosition:
+        """As ``LogStore.position_at``."""
+        return self._copy_below(offset).position_at(offset)
+
+    def offset_behind(self, offset: int, max_bytes: int) -> int:
+        """As ``LogStore.offset_behind``."""
+        if self.older is None or offset >= self.best.start_offset:
+            return self.best.offset_behind(offset, max_bytes)
+        return min(self.older.offset_behind(offset, max_bytes), self.best.start_offset)
+
+    def pieces(self, wanted: LogRange, split_bytes: int) -> Iterator[FilePiece]:
+        """As ``LogStore.pieces``."""
+        if wanted.snapshot is not None:
+            has_it = self.best if self.older is None or wanted.snapshot in self.best.snapshots else self.older
+            yield from snapshot_pieces(has_it, wanted.snapshot, split_bytes)
+        border = self.best.start_offset
+        if self.older is not None and wanted.start_offset < border:
+            end_offset = border if wanted.end_offset is None else min(wanted.end_offset, border)
+            yield from log_pieces(self.older, replace(wanted, end_offset=end_offset), split_bytes)
+        if wanted.end_offset is None or wanted.end_offset > border:
+            start_offset = max(wanted.start_offset, border)
+            yield from log_pieces(self.best, replace(wanted, start_offset=start_offset), split_bytes)
+
+    @property
+    def _snapshots(self) -> tuple[SnapshotId, ...]:
+        older = () if self.older is None else self.older.snapshots
+        return tuple(sorted({*self.best.snapshots, *older}))
+
+    def _copy_below(self, offset: int) -> LogCopy:
+        """The copy that has the record below an offset."""
+        return self.best if self.older is None or offset > self.best.start_offset else self.older
+
+
+def together(copies: Sequence[LogCopy]) -> LogCopies:
+    """Copies of one cluster's log as one. What is committed any of them may know."""
+    best = max(copies, key=lambda copy: copy.reach)
+    border = best.position_at(best.start_offset)
+    older = [copy for copy in copies if copy.start_offset < best.start_offset and _leads_to(copy, border)]
+    committed = min(best.end.offset, max(copy.committed_end_offset for copy in copies))
+    return LogCopies(best, min(older, key=lambda copy: copy.start_offset, default=None), committed or None)
+
+
+def _leads_to(copy: LogCopy, border: LogPosition) -> bool:
+    """Whether a copy has the same records below a position: no two have the same offset and epoch."""
+    return copy.end.offset >= border.offset and copy.holds(border)
