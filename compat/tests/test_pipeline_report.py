@@ -1,0 +1,90 @@
+"""The report on derived tables as Spark writes them: its numbers are those of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from compat.harness.histories import History
+from compat.harness.nodes import run_command
+from kraft_wire.spark.record_tables import RECORDS
+from kraft_wire.spark.report.figures import BINS, Figures, figures_of
+from kraft_wire.spark.report.lake_tables import LakeTables
+from kraft_wire.spark.session import session
+from kraft_wire.spark.tables.brokers import broker_sessions
+from kraft_wire.spark.tables.churn import churn
+from kraft_wire.spark.tables.failovers import failovers
+from kraft_wire.spark.tables.partitions import leadership, under_replicated
+from kraft_wire.spark.tables.typed_records import RecordsTables
+
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+HISTORIES = [History("one", 1, 300), History("gap", 11, 260, gap=(120, 170))]
+TABLES = (broker_sessions, churn, failovers, leadership, under_replicated)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    started = session("local[1]", QUICK)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lake")
+    rows = [row for history in HISTORIES for row in history.rows]
+    tables = RecordsTables(spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS)).cache())
+    for table in TABLES:
+        table(tables).write.partitionBy("cluster").parquet(str(folder / table.__name__))
+    return folder
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.cluster)
+def test_the_reports_numbers_are_the_tables(spark: SparkSession, lake: Path, history: History) -> None:
+    figures = figures_of(history.cluster, LakeTables(str(lake)).of_cluster(history.cluster))
+
+    def table(name: str) -> DataFrame:
+        return spark.read.parquet(str(lake / name)).filter(F.col("cluster") == history.cluster)
+
+    assert figures.brokers == table("broker_sessions").select("broker_id").distinct().count() > 1
+    assert figures.waits_ms == [
+        row.leaderless_ms
+        for row in table("failovers").filter("leaderless_ms is not null").orderBy("epoch").collect()
+    ]
+    changes = table("leadership").filter("leader_epoch > 0 and known_start")
+    assert figures.elections.total == changes.count() > 0
+    assert figures.elections.bins.values.sum() == figures.elections.total
+    assert figures.elections.unclean == changes.filter("unclean").count()
+    assert figures.records == table("churn").agg(F.sum("records")).first()[0]  # type: ignore[index]
+    assert figures.fencings == table("churn").agg(F.sum("fencings")).first()[0]  # type: ignore[index]
+    _check_shortages(figures, table("under_replicated"))
+
+
+def _check_shortages(figures: Figures, intervals: DataFrame) -> None:
+    end_ms = F.coalesce(F.unix_millis("end_timestamp"), F.lit(figures.span.end_ms))
+    lengths = intervals.select("topic", (end_ms - F.unix_millis("start_timestamp")).alias("ms"))
+    expected = {row.topic: row.ms for row in lengths.groupBy("topic").agg(F.sum("ms").alias("ms")).collect()}
+    assert figures.shortages.ms_by_topic == expected
+    assert sum(expected.values()) > 0
+    assert figures.shortages.bins.values.sum() == pytest.approx(sum(expected.values()))
+    assert len(figures.shortages.bins.values) <= BINS
+    assert figures.shortages.offline == intervals.filter("leader = -1").count()
+
+
+def test_the_command_makes_a_page_of_them(lake: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    done = run_command("pipeline", "report", "--target", lake, "--out", out)
+    assert done.returncode == 0, done.stderr
+    text = out.read_text("utf-8")
+    assert all(f"<bdi>{history.cluster}</bdi>" in text for history in HISTORIES)
