@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +16,15 @@ from compat.harness import clients, views
 from compat.harness.cluster import NEWEST_KAFKA, Cluster, ControllerKind
 from compat.harness.jars import find_jars
 from compat.harness.nodes import JvmBroker, JvmController, Node, OurController, run_command
+from compat.harness.ports import HOST, free_port
 from compat.harness.processes import Workspace
 from compat.harness.tool_server import ToolServer
 from compat.harness.tools import KafkaTools, segments, snapshots
 from compat.harness.waiting import wait_until
+from kraft_wire.server.entropy import SystemEntropy
+from kraft_wire.spark.lake_records import LakeRecords
+from kraft_wire.spark.record_rows import rows_of_batches
+from kraft_wire.spark.restore import Identity, restore_folder
 from kraft_wire.spark.session import session
 
 RESTORED_ID = 101
@@ -30,12 +35,13 @@ RELEASE = "4.3.1"
 
 
 class Past(NamedTuple):
-    """A cluster that is gone: its id, its controller's folder, the lake, and the offset at which a topic was
-    deleted."""
+    """A cluster that is gone: its id, its controller's folder, a lake with its log and one with its newest
+    snapshot and the log behind that, and the offset at which a topic was deleted."""
 
     cluster_id: str
     folder: Path
     lake: Path
+    lake_of_snapshot: Path
     doomed_offset: int
 
 
@@ -64,18 +70,21 @@ def _lived(workspace: Workspace, tool_server: ToolServer, kind: ControllerKind) 
     wait_until(lambda: len(snapshots(folder)) > 1, "a snapshot beside the one made by formatting")
     cluster.brokers[1].stop()
     cluster.controller.stop()
-    lake = workspace.folder / "lake"
-    _write_lake(folder, lake)
-    return Past(cluster.cluster_id, folder, lake, _removal_offset(lake))
+    lake = _write_lake(folder, workspace.folder / "lake", "earliest")
+    lake_of_snapshot = _write_lake(folder, workspace.folder / "lake-of-snapshot", "snapshot")
+    return Past(cluster.cluster_id, folder, lake, lake_of_snapshot, _removal_offset(lake))
 
 
-def _write_lake(folder: Path, lake: Path) -> None:
+def _write_lake(folder: Path, lake: Path, starting_offsets: str) -> Path:
+    """In files whose rows are in no order."""
     spark = _spark()
     try:
-        records = spark.read.format("kraft").load(str(folder))
-        records.repartition(3).write.partitionBy("cluster").parquet(str(lake / "records"))
+        reader = spark.read.format("kraft").option("startingOffsets", starting_offsets)
+        records = reader.load(str(folder)).repartition(3)
+        records.write.partitionBy("cluster").parquet(str(lake / "records"))
     finally:
         spark.stop()
+    return lake
 
 
 def _spark() -> SparkSession:
@@ -95,14 +104,14 @@ def _removal_offset(lake: Path) -> int:
     return int(offset)
 
 
-def restore(past: Past, into: Path, *options: str) -> None:
-    common = [f"--target={past.lake}", f"--cluster={past.cluster_id}", f"--into={into}"]
+def restore(past: Past, lake: Path, into: Path, *options: str) -> None:
+    common = [f"--target={lake}", f"--cluster={past.cluster_id}", f"--into={into}"]
     done = run_command("pipeline", "restore", *common, f"--node-id={RESTORED_ID}", *options)
     assert done.returncode == 0, done.stderr
 
 
 def test_kafkas_dump_reads_the_same_records(past: Past, tools: KafkaTools, tmp_path: Path) -> None:
-    restore(past, tmp_path / "restored")
+    restore(past, past.lake, tmp_path / "restored")
     (segment,) = segments(tmp_path / "restored")
     dumped = tools.dump_log(segment)
     assert dumped.stderr == ""
@@ -116,7 +125,7 @@ def test_kafkas_metadata_shell_shows_the_past(past: Past, tools: KafkaTools, tmp
         (past.doomed_offset - 1, TOPICS | {"doomed"}),
     ):
         folder = tmp_path / str(offset)
-        restore(past, folder, f"--as-of-offset={offset}")
+        restore(past, past.lake, folder, f"--as-of-offset={offset}")
         (segment,) = segments(folder)
         tools.wait_for_shell(
             segment,
@@ -131,22 +140,70 @@ def test_a_controller_goes_on_from_the_past(
     past: Past, kind: ControllerKind, workspace: Workspace, tool_server: ToolServer
 ) -> None:
     controller = _controller(kind, workspace, tool_server)
-    restore(past, controller.data_folder, f"--as-of-offset={past.doomed_offset - 1}")
+    restore(past, past.lake, controller.data_folder, f"--as-of-offset={past.doomed_offset - 1}")
+    _assert_serves(controller, past, TOPICS | {"doomed"}, tool_server)
+
+
+@pytest.mark.parametrize("kind", ["ours", "java"])
+def test_a_controller_goes_on_from_a_snapshot(
+    past: Past, kind: ControllerKind, workspace: Workspace, tool_server: ToolServer
+) -> None:
+    controller = _controller(kind, workspace, tool_server)
+    restore(past, past.lake_of_snapshot, controller.data_folder)
+    assert snapshots(controller.data_folder)[0].name == snapshots(past.folder)[-1].name
+    _assert_serves(controller, past, TOPICS, tool_server)
+
+
+@pytest.mark.parametrize("kind", ["ours", "java"])
+def test_a_controller_goes_on_with_static_voters(
+    past: Past, kind: ControllerKind, workspace: Workspace, tool_server: ToolServer
+) -> None:
+    """The log is as if there had never been any others."""
+    port = free_port()
+    voters = {
+        "controller.quorum.voters": f"{RESTORED_ID}@{HOST}:{port}",
+        "controller.quorum.bootstrap.servers": "",
+    }
+    controller = _controller(kind, workspace, tool_server, voters, port)
+    rows = rows_of_batches(LakeRecords(str(past.lake), past.cluster_id).batches())
+    dynamic = ("KRaftVersionRecord", "VotersRecord")
+    kept = [row for row in rows if row.type not in dynamic]
+    static = [row._replace(offset=offset) for offset, row in enumerate(kept)]
+    identity = Identity(past.cluster_id, RESTORED_ID, SystemEntropy().uuid())
+    assert restore_folder(static, controller.data_folder, identity).kraft_version == 0
+    _assert_serves(controller, past, TOPICS, tool_server, voters)
+
+
+def _controller(
+    kind: ControllerKind,
+    workspace: Workspace,
+    tools: ToolServer,
+    properties: Mapping[str, str] | None = None,
+    port: int | None = None,
+) -> Node:
+    if kind == "ours":
+        return OurController(workspace, RESTORED_ID, properties, port)
+    return JvmController(workspace, RESTORED_ID, find_jars(NEWEST_KAFKA), tools, properties, port)
+
+
+def _assert_serves(
+    controller: Node,
+    past: Past,
+    topics: set[str],
+    tools: ToolServer,
+    quorum: Mapping[str, str] | None = None,
+) -> None:
+    """A broker registers, knows these topics, and one more that is made."""
     controller.start()
     controller.wait_until_ready()
-    broker = JvmBroker(workspace, 2, find_jars(RELEASE), tool_server, controller.address)
+    broker = JvmBroker(controller.workspace, 2, find_jars(RELEASE), tools, controller.address)
+    broker.change_properties(quorum or {})
     broker.format(past.cluster_id)
     broker.start()
     broker.wait_until_ready()
     wait_until(lambda: 2 in views.live_brokers(broker), "the broker to see itself unfenced")
-    assert views.topics(broker) == TOPICS | {"doomed"}
+    assert views.topics(broker) == topics
     clients.create_topic(clients.admin(broker.address), "new", 1, 1)
     views.wait_for_topic([broker], "new", 1)
     broker.stop()
     controller.stop()
-
-
-def _controller(kind: ControllerKind, workspace: Workspace, tools: ToolServer) -> Node:
-    if kind == "ours":
-        return OurController(workspace, RESTORED_ID)
-    return JvmController(workspace, RESTORED_ID, find_jars(NEWEST_KAFKA), tools)

@@ -81,7 +81,7 @@ def _report(restored: Restored, into: Path, node_id: int) -> None:
     if restored.superseded_count:
         print(f"{restored.superseded_count} records were left out that had been cut off from the log.")
     if restored.kraft_version:
-        needed = "controller.quorum.bootstrap.servers=HOST:PORT"
+        quorum = "controller.quorum.bootstrap.servers=HOST:PORT"
     else:
-        needed = f"controller.quorum.voters={node_id}@HOST:PORT"
-    print(f"The node needs node.id={node_id}, metadata.log.dir={into}, and {needed} with its own address.")
+        quorum = f"controller.quorum.voters={node_id}@HOST:PORT"
+    print(f"Its node needs node.id={node_id} and metadata.log.dir={into}; it and its brokers need {quorum}.")

@@ -36,8 +36,8 @@ def test_everything(lake: Path, tmp_path: Path, capsys: Capture) -> None:
     assert errors == ""
     assert said.splitlines() == [
         f"{tmp_path}/new: the log from offset 0 to offset 114, of epoch 3 and 2026-11-21T11:55:19.351+00:00.",
-        f"The node needs node.id=7, metadata.log.dir={tmp_path}/new, and "
-        "controller.quorum.bootstrap.servers=HOST:PORT with its own address.",
+        f"Its node needs node.id=7 and metadata.log.dir={tmp_path}/new; it and its brokers need "
+        "controller.quorum.bootstrap.servers=HOST:PORT.",
     ]
     properties = read_meta_properties(tmp_path / "new")
     assert (properties.cluster_id, properties.node_id) == (CLUSTER, 7)
@@ -55,7 +55,7 @@ def test_a_time_is_the_last_offset_until_then(time: str, lake: Path, tmp_path: P
 
 def test_an_offset_without_voters_needs_static_ones(lake: Path, tmp_path: Path, capsys: Capture) -> None:
     assert restore(lake, tmp_path / "new", "--as-of-offset", "0") == 0
-    assert "controller.quorum.voters=7@HOST:PORT with its own address" in capsys.readouterr().out
+    assert "brokers need controller.quorum.voters=7@HOST:PORT." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
