@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kraft_wire.log.batch import Batch
+from kraft_wire.log.batch import Batch, BatchHeader
 from kraft_wire.log.control import decode_control_batch, starts_epoch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import CorruptBatch
@@ -25,19 +25,27 @@ class BatchChain:
         self._max_epoch = max_epoch
         self._latest_epoch: int | None = None
 
+    def take_usual(self, header: BatchHeader) -> bool:
+        """Take a data batch of the same epoch without looking at its records; False where it isn't one."""
+        is_next = header.base_offset == self.next_offset and header.leader_epoch == self._latest_epoch
+        if header.is_control or not is_next:
+            return False
+        self.next_offset = header.next_offset
+        self.batch_count += 1
+        return True
+
     def take(self, position: int, batch: Batch) -> None:
         """Raises CorruptBatch where the batch cannot come next."""
         header = batch.header
-        is_usual = header.base_offset == self.next_offset and header.leader_epoch == self._latest_epoch
-        if header.is_control or not is_usual:
+        if not self.take_usual(header):
             problem = self._problem(batch)
             if problem:
                 raise CorruptBatch(position, self.next_offset, problem)
             self.epochs.assign(header.leader_epoch, header.base_offset)
             self.voters = last_voters(batch) or self.voters
             self._latest_epoch = header.leader_epoch
-        self.next_offset = header.next_offset
-        self.batch_count += 1
+            self.next_offset = header.next_offset
+            self.batch_count += 1
 
     def is_only_ahead_of_quorum_state(self, batch: Batch) -> bool:
         """Whether all that is wrong with the batch is that quorum-state doesn't know its epoch."""

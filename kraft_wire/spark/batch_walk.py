@@ -118,10 +118,8 @@ class BatchWalk:
             for at, header in scan_batches(data):
                 if self._is_done:
                     break
-                batch = Batch(header, data[at : at + header.size_bytes])
-                self._chain.take(at, batch)
-                if self._marks is not None:
-                    self._marks.take(batch)
+                if self._marks is not None or not self._chain.take_usual(header):
+                    self._look_at(at, Batch(header, data[at : at + header.size_bytes]))
                 batches.append((at, header))
                 size_bytes = at + header.size_bytes
         except CorruptBatch as error:
@@ -129,6 +127,11 @@ class BatchWalk:
         except BadSnapshot as error:
             return batches, size_bytes, f"the snapshot {error}"
         return batches, size_bytes, ""
+
+    def _look_at(self, at: int, batch: Batch) -> None:
+        self._chain.take(at, batch)
+        if self._marks is not None:
+            self._marks.take(batch)
 
     def _gap(self, position: int, reason: str) -> tuple[Gap | None, int]:
         """The gap that begins here, if it is one, and the position to go on at."""

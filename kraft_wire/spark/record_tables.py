@@ -204,7 +204,8 @@ def _rows(page: Page, kind: Kind) -> _Rows:
             for start, end in zip(kind.starts.tolist(), kind.ends.tolist(), strict=True)
         ]
 
-    place = page.offsets[kind.rows], page.epochs[kind.rows], page.timestamps_ms[kind.rows]
+    rows = slice(None) if len(kind.rows) == len(page.offsets) else kind.rows
+    place = page.offsets[rows], page.epochs[rows], page.timestamps_ms[rows]
     if is_readable(record_class, kind.version):
         table = find_fields(record_class, kind.version, page.chunk, kind.starts, kind.ends)
         return _Rows(record_class, kind.version, *place, lambda field: field_column(table, field), records)
