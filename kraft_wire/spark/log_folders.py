@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 
 from kraft_wire.log.errors import LogError
-from kraft_wire.log.files import LOG_SUFFIX, PARTITION_FOLDER, parse_segment_file_name
+from kraft_wire.log.files import LOG_SUFFIX, META_PROPERTIES, PARTITION_FOLDER, parse_segment_file_name
 from kraft_wire.log.recovery import Floor, believed
 from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
 from kraft_wire.spark.open_segment import SegmentFile
 from kraft_wire.storage.durable_floor import read_floor
-from kraft_wire.storage.errors import NotFormatted
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.storage.quorum_state import read_election_state
 
@@ -101,7 +100,6 @@ def _segments(path: Path, names: list[str]) -> Iterator[SegmentFile]:
 
 def _cluster_of(path: Path) -> str:
     """The cluster's id; the name of the folder around where nothing says that."""
-    try:
-        return read_meta_properties(path.parent).cluster_id
-    except NotFormatted:
+    if not (path.parent / META_PROPERTIES).exists():
         return path.parent.name
+    return read_meta_properties(path.parent).cluster_id
