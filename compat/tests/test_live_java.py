@@ -14,7 +14,7 @@ from spark_readers import Row, Stream, batch
 from compat.conftest import make_workspace
 from compat.harness.cluster import random_cluster_id
 from compat.harness.controller_writes import FIRST_VALUE, NAME, write, write_to_quorum
-from compat.harness.controllers import ControllerQuorum, Voters
+from compat.harness.controllers import ControllerQuorum, Voters, connect
 from compat.harness.jars import find_jars
 from compat.harness.nodes import JvmController
 from compat.harness.ports import HOST, free_port
@@ -23,6 +23,9 @@ from compat.harness.tool_server import ToolServer
 from compat.harness.tools import snapshots
 from compat.harness.waiting import wait_until
 from kraft_wire.client.errors import AuthenticationFailed, NotAuthorized, QuorumUnreachable
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.create_acls_request import AclCreation, CreateAclsRequest
+from kraft_wire.protocol.messages.create_acls_response import CreateAclsResponse
 
 BOOTSTRAP = "bootstrap.controllers"
 SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
@@ -138,10 +141,12 @@ class SecureController:
         )
         scram = [f"{mechanism}=[name=reader,password={PASSWORD}]" for mechanism in MECHANISMS[1:]]
         adding = [option for each in scram for option in ("--add-scram", each)]
-        self.node.format(random_cluster_id(), "--standalone", *adding)
+        self.cluster_id = random_cluster_id()
+        self.node.format(self.cluster_id, "--standalone", *adding)
         self.node.start()
         self.node.wait_until_ready()
         write(self.node, range(5))
+        _let_fetch(self.node, "User:fetcher")
 
     def _properties(self, own: str) -> dict[str, str]:
         authority = self.folder / "authority.pem"
@@ -169,7 +174,7 @@ class SecureController:
 
     def _jaas(self, listener: str) -> dict[str, str]:
         quoted = PASSWORD.replace('"', '\\"')
-        users = f'user_reader="{quoted}" user_stranger="{quoted}"'
+        users = f'user_reader="{quoted}" user_stranger="{quoted}" user_fetcher="{quoted}"'
         return {
             f"listener.name.{listener}.plain.sasl.jaas.config": f"{PLAIN_MODULE} required {users};",
             f"listener.name.{listener}.scram-sha-256.sasl.jaas.config": f"{SCRAM_MODULE} required;",
@@ -181,6 +186,22 @@ class SecureController:
             "kafka.ssl.truststore.type": "PEM",
             "kafka.ssl.truststore.certificates": self.authority.pem,
         }
+
+
+def _let_fetch(controller: JvmController, principal: str) -> None:
+    """ClusterAction on the cluster, and nothing else."""
+    acl = AclCreation(
+        resource_type=4,
+        resource_name="kafka-cluster",
+        resource_pattern_type=3,
+        principal=principal,
+        host="*",
+        operation=9,
+        permission_type=3,
+    )
+    with connect(controller) as client:
+        (result,) = client.call(CreateAclsRequest(creations=[acl]), 3, CreateAclsResponse).results
+    assert result.error_code == ErrorCode.NONE, result.error_message
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +280,15 @@ def test_who_may_not_read_is_told_what_it_takes(secure: SecureController) -> Non
     address = secure.addresses["SASL_PLAINTEXT"]
     with pytest.raises(NotAuthorized, match=f"{address}: CLUSTER_AUTHORIZATION_FAILED: give this client's"):
         live(address, **_sasl("SASL_PLAINTEXT", "PLAIN", "stranger"))
+
+
+def test_who_may_fetch_only_says_which_cluster_it_is(secure: SecureController) -> None:
+    address = secure.addresses["SASL_PLAINTEXT"]
+    options = _sasl("SASL_PLAINTEXT", "PLAIN", "fetcher")
+    rows = live(address, **options, **{"cluster.id": secure.cluster_id})
+    assert values(rows) == list(range(5))
+    with pytest.raises(NotAuthorized, match=r"Alter, to learn the cluster's id; or give that as option"):
+        live(address, **options)
 
 
 def test_without_a_certificate_of_our_own_a_listener_that_wants_one_says_so(secure: SecureController) -> None:

@@ -28,7 +28,8 @@ API_TIMEOUT_MS: Final = 60_000
 """Kafka clients' own defaults: of request.timeout.ms and default.api.timeout.ms."""
 
 _WRONG_SERVER: Final = {
-    ErrorCode.INCONSISTENT_CLUSTER_ID: "it belongs to another cluster than the one that answered first",
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "it belongs to another cluster than option cluster.id says, or than "
+    "who answered first",
     ErrorCode.INVALID_REQUEST: "it doesn't understand what it is asked: is it a controller?",
     ErrorCode.MISMATCHED_ENDPOINT_TYPE: "it is a broker; give the controllers' own listeners",
     ErrorCode.UNKNOWN_TOPIC_ID: "it has no metadata log; give the controllers' own listeners",
@@ -40,12 +41,14 @@ A = TypeVar("A", bound=Answer)
 
 
 class QuorumSettings(msgspec.Struct, frozen=True):
-    """What it takes to reach a quorum; can be handed to other processes."""
+    """What it takes to reach a quorum; can be handed to other processes. Where ``cluster_id`` is given,
+    nobody is asked for it: that takes Alter on the cluster, and metadata.version 3.7."""
 
     bootstrap: tuple[Address, ...]
     security: Security = Security()
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
     api_timeout_ms: int = API_TIMEOUT_MS
+    cluster_id: str | None = None
 
 
 class KnownLeader(NamedTuple):
@@ -68,7 +71,7 @@ class Quorum:
         self._connector = Connector(settings.security)
         self._search = LeaderSearch(settings.bootstrap)
         self._connections: dict[Address, Connection] = {}
-        self._cluster_id: str | None = None
+        self._cluster_id = settings.cluster_id
         self.answered_by = settings.bootstrap[0]
         """Who answered last."""
         if known is not None:
@@ -100,7 +103,7 @@ class Quorum:
         """Asked once."""
         if self._cluster_id is None:
             answer = self._ask(
-                "the cluster's id",
+                "the cluster's id (which option cluster.id may give)",
                 questions.describe_cluster,
                 DescribeClusterResponse,
                 questions.read_describe_cluster,
@@ -222,8 +225,8 @@ def _problem(answer: Answer, address: Address) -> str | None:
         return None
     if error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         raise NotAuthorized(
-            f"{address}: {error.name}: give this client's principal ClusterAction, to fetch, and Alter, to "
-            "learn the cluster's id, on the cluster"
+            f"{address}: {error.name}: give this client's principal ClusterAction on the cluster, to fetch, "
+            "and Alter, to learn the cluster's id; or give that as option cluster.id"
         )
     if error in _WRONG_SERVER:
         raise WrongServer(f"{address}: {error.name}: {_WRONG_SERVER[error]}")

@@ -10,6 +10,7 @@ from kraft_wire.client.errors import BadSetting
 from kraft_wire.client.quorum import API_TIMEOUT_MS, REQUEST_TIMEOUT_MS, QuorumSettings
 from kraft_wire.client.security import parse_security
 
+CLUSTER_ID: Final = "cluster.id"
 REQUEST_TIMEOUT: Final = "request.timeout.ms"
 API_TIMEOUT: Final = "default.api.timeout.ms"
 KAFKA: Final = "kafka."
@@ -17,13 +18,14 @@ KAFKA: Final = "kafka."
 
 
 def parse_settings(options: Mapping[str, str]) -> QuorumSettings:
-    """Options without that prefix, but for these three, are somebody else's. Raises BadSetting."""
+    """Options without that prefix, but for these, are somebody else's. Raises BadSetting."""
     security = {name.removeprefix(KAFKA): value for name, value in options.items() if name.startswith(KAFKA)}
     return QuorumSettings(
         parse_addresses(options.get(BOOTSTRAP, "")),
         parse_security(security),
         _timeout_ms(options, REQUEST_TIMEOUT, REQUEST_TIMEOUT_MS),
         _timeout_ms(options, API_TIMEOUT, API_TIMEOUT_MS),
+        options.get(CLUSTER_ID),
     )
 
 

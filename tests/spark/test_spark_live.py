@@ -13,6 +13,7 @@ from controller_process import CLUSTER_ID, ControllerProcess, formatted
 from live_quorum import QUIET, SNAPSHOTS, TRIMMED, address_of, three_controllers, write
 from spark_readers import Row, Stream, batch
 
+from kraft_wire.client.errors import WrongServer
 from kraft_wire.spark.options import BadOption
 from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.reading import CorruptSegment
@@ -175,6 +176,15 @@ def test_positions_that_the_log_does_not_have_are_errors(
             live(address, startingOffsets=json.dumps({CLUSTER_ID: position}))
     with pytest.raises(DataLoss, match="there is no log of this cluster; the clusters that are there: "):
         live(address, startingOffsets=json.dumps({"other": here}))
+
+
+def test_a_cluster_id_that_is_given_is_asked_of_nobody_and_has_to_be_right(
+    controller: ControllerProcess,
+) -> None:
+    address = address_of(controller)
+    assert live(address, **{"cluster.id": CLUSTER_ID}) == live(address)
+    with pytest.raises(WrongServer, match=f"{address}: INCONSISTENT_CLUSTER_ID: .* cluster.id"):
+        live(address, **{"cluster.id": "AAAAAAAAQACAAAAAAAAAAA"})
 
 
 def test_a_damaged_batch_is_an_error_or_a_row_and_never_a_gap(tmp_path: Path) -> None:
