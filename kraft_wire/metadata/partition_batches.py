@@ -16,7 +16,7 @@ import numpy as np
 from kraft_wire.columnar.fields import Ragged, Table, find_fields
 from kraft_wire.columnar.gather import Chunk, Malformed
 from kraft_wire.columnar.metadata import Kind, kinds
-from kraft_wire.metadata.columns import PAD, Block, Changes
+from kraft_wire.metadata.columns import PAD, Block, Changes, DirectoryNumbers
 from kraft_wire.metadata.partition import (
     DIRECTORY_MIGRATING,
     NO_LEADER,
@@ -46,6 +46,9 @@ _MOST_REPLICAS: Final = 32
 """Wider columns aren't usual."""
 _STATE_STAYS: Final = -1
 _HIGHEST_EPOCH: Final = 2**31 - 1
+_HASHES: Final = 4096
+_HASH_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_HASH_SHIFT: Final = np.uint64(52)
 _RARE: Final = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "last_known_elr")
 
 Run = Callable[[], int]
@@ -123,8 +126,7 @@ class PartitionBatches:
 
     def _directories(self, directories: Ragged, replicas: Positions, width: int) -> Int32s:
         numbers = self._partitions.columns.directory_numbers
-        ids = directories.values.reshape(-1, 16).view("V16").ravel().tolist()
-        numbered = np.array(array("i", numbers.of_bytes(ids)), np.int32)
+        numbered = _numbered(directories.values.reshape(-1, 16), numbers)
         rows = _padded(Ragged(numbered, directories.offsets, None), width)
         without = _lengths(directories) == 0
         if without.any():
@@ -191,6 +193,22 @@ def _spans(usual: Mask, follows: Mask, fewest: int) -> list[slice]:
     bounds = np.concatenate([[0], np.flatnonzero(~follows) + 1, [len(usual)]])
     firsts = np.flatnonzero((np.diff(bounds) >= fewest) & usual[bounds[:-1]])
     return [slice(int(bounds[first]), int(bounds[first + 1])) for first in firsts]
+
+
+def _numbered(ids: NDArray[np.uint8], numbers: DirectoryNumbers) -> Int32s:
+    """Each directory's number. There are few of them: one of those that share a hash is looked up, and those
+    that it isn't equal to."""
+    halves = ids.view(np.uint64)
+    slots = ((halves[:, 0] ^ halves[:, 1]) * _HASH_FACTOR >> _HASH_SHIFT).astype(np.intp)
+    places = np.arange(len(ids))
+    chosen = np.empty(_HASHES, np.intp)
+    chosen[slots] = places
+    alike = chosen[slots]
+    same = (halves[alike, 0] == halves[:, 0]) & (halves[alike, 1] == halves[:, 1])
+    looked_up = np.flatnonzero((alike == places) | ~same)
+    numbered = np.empty(len(ids), np.int32)
+    numbered[looked_up] = numbers.of_bytes(ids[looked_up].view("V16").ravel().tolist())
+    return np.where(same, numbered[alike], numbered)
 
 
 def _given(ragged: Ragged) -> Mask:

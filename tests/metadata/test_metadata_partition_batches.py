@@ -25,6 +25,7 @@ from kraft_wire.protocol.messages.partition_change_record import PartitionChange
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
 
 BASE = 100
 HIGHEST = 2**31 - 1
@@ -212,6 +213,16 @@ def test_what_is_rare_stays_where_a_change_does_not_name_it() -> None:
     ]
     state = assert_same(encoded(topic_record(1), *rare, *changes(1, [index % 20 for index in range(60)])))
     assert {one.adding_replicas for one in state.partitions.of_topic(uuid(1))} == {(7,)}
+
+
+def test_directories_by_the_thousand() -> None:
+    random = Random(7)
+    ids = [Uuid(random.randbytes(16)) for _ in range(3_000)]
+    made = [
+        msgspec.structs.replace(one, directories=tuple(random.choices(ids, k=3)))
+        for one in partitions(1, range(2_000))
+    ]
+    assert_same(encoded(topic_record(1), *made))
 
 
 @pytest.mark.parametrize("epochs", [{"leader_epoch": HIGHEST - 3}, {"partition_epoch": HIGHEST - 20}])
