@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from compat.harness.histories import History
 from compat.harness.nodes import run_command
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.report.figures import BINS, Figures, figures_of
+from kraft_wire.spark.report.figures import BINS, Figures
 from kraft_wire.spark.report.lake_tables import LakeTables
 from kraft_wire.spark.session import session
 from kraft_wire.spark.tables.brokers import broker_sessions
@@ -52,7 +52,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.cluster)
 def test_the_reports_numbers_are_the_tables(spark: SparkSession, lake: Path, history: History) -> None:
-    figures = figures_of(history.cluster, LakeTables(str(lake)).of_cluster(history.cluster))
+    figures = LakeTables(str(lake)).figures(history.cluster)
 
     def table(name: str) -> DataFrame:
         return spark.read.parquet(str(lake / name)).filter(F.col("cluster") == history.cluster)

@@ -34,7 +34,6 @@ def pipeline_report(
         How many clusters have plots, those that were in trouble for longest; all have a row in the summary.
     """
     check_extra()
-    from kraft_wire.spark.report.figures import figures_of
     from kraft_wire.spark.report.lake_tables import LakeTables
     from kraft_wire.spark.report.page import page
 
@@ -46,7 +45,7 @@ def pipeline_report(
             f"there is nothing of {', '.join(unknown)}; there are {', '.join(known) or 'none'}"
         )
     chosen = [each for each in known if not cluster or each in cluster]
-    text = page((figures_of(each, lake.of_cluster(each)) for each in chosen), most_clusters)
+    text = page(map(lake.figures, chosen), most_clusters)
     out.write_text(text, "utf-8")
     print(f"{out}: {len(chosen)} clusters, {len(text.encode()):,} bytes")
     return EXIT_OK

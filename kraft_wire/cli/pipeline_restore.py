@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError
 from kraft_wire.cli.pipeline_extra import check_extra
 from kraft_wire.server.entropy import SystemEntropy
 
 if TYPE_CHECKING:
+    from kraft_wire.spark.record_rows import RecordRow
     from kraft_wire.spark.restore import Restored
+
+TELL_EVERY_S: Final = 5.0
+_LOOK_EVERY: Final = 10_000
 
 
 def pipeline_restore(
@@ -45,38 +52,48 @@ def pipeline_restore(
     """
     if as_of_offset is not None and as_of_time is not None:
         raise CommandError("--as-of-offset and --as-of-time exclude each other; give one")
-    time = None if as_of_time is None else _parse_time(as_of_time)
+    moment = None if as_of_time is None else _parse_time(as_of_time)
     check_extra()
     from kraft_wire.spark.lake_records import LakeRecords
     from kraft_wire.spark.record_rows import rows_of_batches, up_to
     from kraft_wire.spark.restore import Identity, restore_folder
 
     lake = LakeRecords(target, cluster)
-    offset = as_of_offset if time is None else lake.last_offset_until(time)
+    offset = as_of_offset if moment is None else lake.last_offset_until(moment)
     rows = rows_of_batches(lake.batches(offset))
     if offset is not None:
         rows = up_to(rows, offset)
-    restored = restore_folder(rows, into, Identity(cluster, node_id, SystemEntropy().uuid()))
+    restored = restore_folder(_watched(rows), into, Identity(cluster, node_id, SystemEntropy().uuid()))
     _report(restored, into, node_id)
     return EXIT_OK
 
 
+def _watched(rows: Iterable[RecordRow]) -> Iterator[RecordRow]:
+    """Says now and then how far it is."""
+    told_s = time.monotonic()
+    for count, row in enumerate(rows, start=1):
+        if not count % _LOOK_EVERY and time.monotonic() - told_s > TELL_EVERY_S:
+            print(f"offset {row.offset:,}, epoch {row.epoch}: {count:,} records", file=sys.stderr)
+            told_s = time.monotonic()
+        yield row
+
+
 def _parse_time(text: str) -> datetime:
     try:
-        time = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise CommandError(f"--as-of-time {text!r} is no time, such as 2026-11-22T01:30:00") from None
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _report(restored: Restored, into: Path, node_id: int) -> None:
     begins = f"offset {restored.start_offset}"
     if restored.snapshot_id is not None:
         begins = f"the snapshot that ends at {begins}"
-    time = datetime.fromtimestamp(restored.timestamp_ms / 1000, UTC)
+    moment = datetime.fromtimestamp(restored.timestamp_ms / 1000, UTC)
     print(
         f"{into}: the log from {begins} to offset {restored.end_offset - 1}, of epoch {restored.epoch} "
-        f"and {time.isoformat(timespec='milliseconds')}."
+        f"and {moment.isoformat(timespec='milliseconds')}."
     )
     if restored.superseded_count:
         print(f"{restored.superseded_count} records were left out that had been cut off from the log.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from report_samples import failover, hour, leader, reader, session, shortage
 
 from kraft_wire.cli import main
 from kraft_wire.spark.report.figures import CHURN, TABLES, Figures, figures_of
+from kraft_wire.spark.report.lake_tables import LakeTables, NoTables
 from kraft_wire.spark.report.lifelines import POINTS, life_lines, worst_brokers
 from kraft_wire.spark.report.page import page
 from kraft_wire.spark.report.plots import column_plot
@@ -207,6 +209,19 @@ def test_the_command_reports_chosen_clusters(tmp_path: Path) -> None:
     assert report(tmp_path, tmp_path / "report.html", "--cluster", "two") == 0
     text = Seen((tmp_path / "report.html").read_text("utf-8")).text
     assert "Cluster two" in text and "Cluster one" not in text
+
+
+def test_files_that_a_running_pipeline_replaces_are_looked_for_again(tmp_path: Path) -> None:
+    write_lake(tmp_path)
+    lake = LakeTables(str(tmp_path))
+    before = lake.figures("one")
+    for file in list(tmp_path.rglob("0.parquet")):
+        file.rename(file.with_name("1.parquet"))
+    assert lake.figures("one").sessions == before.sessions
+    for table in TABLES:
+        shutil.rmtree(tmp_path / table.name)
+    with pytest.raises(NoTables, match="none of the tables"):
+        lake.figures("one")
 
 
 def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +11,9 @@ import pyarrow.dataset as ds
 
 from kraft_wire.log.errors import LogError
 from kraft_wire.spark.lake_records import CLUSTER_FOLDERS
-from kraft_wire.spark.report.figures import TABLES, Reader, Table
+from kraft_wire.spark.report.figures import TABLES, Figures, Reader, Table, figures_of
+
+_TRIES: Final = 5
 
 
 class NoTables(LogError):
@@ -25,11 +28,18 @@ class LakeTables:
     """
 
     def __init__(self, target: str) -> None:
-        found = {table.name: _open(target, table) for table in TABLES}
+        self._target = target
+        self._datasets: dict[str, ds.Dataset] = {}
+        self._look()
+
+    def _look(self) -> None:
+        found = {table.name: _open(self._target, table) for table in TABLES}
         self._datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
         if not self._datasets:
-            names = ", ".join(table.name for table in TABLES)
-            raise NoTables(f"{target} has none of the tables {names}: give the target of `pipeline run`")
+            names = ", ".join(found)
+            raise NoTables(
+                f"{self._target} has none of the tables {names}: give the target of `pipeline run`"
+            )
 
     def clusters(self) -> list[str]:
         """Those that any of the tables has."""
@@ -39,9 +49,16 @@ class LakeTables:
                 found.update(batch.column(0).unique().to_pylist())
         return sorted(found)
 
-    def of_cluster(self, cluster: str) -> Reader:
-        """Its batches of each table."""
+    def figures(self, cluster: str) -> Figures:
+        """One cluster's. A pipeline that is running replaces files: then it is read anew."""
+        for _ in range(_TRIES - 1):
+            try:
+                return figures_of(cluster, self._reader(cluster))
+            except FileNotFoundError:
+                self._look()
+        return figures_of(cluster, self._reader(cluster))
 
+    def _reader(self, cluster: str) -> Reader:
         def read(table: Table) -> Iterator[pa.RecordBatch]:
             dataset = self._datasets.get(table.name)
             if dataset is None:
