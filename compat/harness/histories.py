@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
 from metadata_records import RecordScript
 
+from kraft_wire.log.batch import encode_batch
+from kraft_wire.log.control import encode_control_batch
+from kraft_wire.log.files import PARTITION_FOLDER, segment_file_name
 from kraft_wire.metadata.snapshot import snapshot_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.protocol.registry import message_class
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST: list[Message] = [
@@ -163,3 +169,18 @@ def form_of(state: MetadataState) -> Form:
         },
         "features": {(name,): level for name, level in state.features.levels.items()},
     }
+
+
+def write_log(folder: Path, history: History) -> None:
+    """The rows as a node's metadata folder, a batch a record."""
+    log = b""
+    for row in history.rows:
+        place = row["offset"], row["epoch"], int(row["timestamp"].timestamp() * 1000)
+        record = message_class(row["type"]).from_json(msgspec.json.decode(row["json"]), row["version"])
+        if isinstance(record, LeaderChangeMessage):
+            log += encode_control_batch(*place, [record])
+        else:
+            log += encode_batch(*place, [encode_metadata_record(record, row["version"])])
+    partition = folder / PARTITION_FOLDER
+    partition.mkdir(parents=True)
+    (partition / segment_file_name(0)).write_bytes(log)

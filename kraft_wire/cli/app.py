@@ -60,6 +60,7 @@ app.command(codec)
 pipeline = _app("pipeline", "Clusters' metadata logs as tables: what to do with them where they are kept.")
 pipeline.command(f"{COMMANDS}.pipeline_report:pipeline_report", name="report")
 pipeline.command(f"{COMMANDS}.pipeline_restore:pipeline_restore", name="restore")
+pipeline.command(f"{COMMANDS}.pipeline_run:pipeline_run", name="run")
 app.command(pipeline)
 
 

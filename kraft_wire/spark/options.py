@@ -97,6 +97,11 @@ def record_class(table: str) -> type[Message]:
     return _record_classes()[table]
 
 
+def record_tables() -> dict[str, str]:
+    """The typed table of each type of record."""
+    return {found.NAME: table for table, found in _record_classes().items()}
+
+
 def parse_options(options: Mapping[str, str]) -> Options:
     """Raises BadOption."""
     table = options.get("table", RECORDS)

@@ -38,7 +38,7 @@ def churn(tables: Tables) -> DataFrame:
     (that name an ISR), broker_registrations, broker_unregistrations, fencings, unfencings, config_changes.
     What a snapshot holds isn't counted.
     """
-    return added_up(counted(tables))
+    return added_up(counted(tables, tables))
 
 
 def added_up(parts: DataFrame) -> DataFrame:
@@ -46,9 +46,9 @@ def added_up(parts: DataFrame) -> DataFrame:
     return parts.groupBy("cluster", "hour").agg(*[F.sum(name).alias(name) for name in COUNTS])
 
 
-def counted(tables: Tables) -> DataFrame:
-    """Rows that count something each."""
-    written = read(tables, RECORDS, "type").filter(~F.col("in_snapshot"))
+def counted(tables: Tables, all_tables: Tables) -> DataFrame:
+    """Rows that count something each. ``all_tables`` have also what ``tables`` may be waiting with."""
+    written = read(all_tables, RECORDS, "type").filter(~F.col("in_snapshot"))
     changes = read(tables, "partition_change", "leader", "isr")
     fenced = F.col("fenced")
     fencing = read(tables, "broker_registration_change", "fenced")

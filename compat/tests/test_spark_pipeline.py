@@ -1,0 +1,70 @@
+"""The pipeline's tables are those that a batch makes from scratch, however the records come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from compat.harness.histories import History
+from compat.harness.lakes import check_lake
+from kraft_wire.spark.pipeline.batch import apply_batch
+from kraft_wire.spark.pipeline.lake import Lake, LakeError
+from kraft_wire.spark.record_tables import RECORDS
+from kraft_wire.spark.session import session
+from kraft_wire.spark.tables.typed_records import RecordsTables
+
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    started = session("local[1]", QUICK)
+    yield started
+    started.stop()
+
+
+def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS))
+
+
+def cut(rows: list[dict[str, Any]], random: Random, count: int) -> list[list[dict[str, Any]]]:
+    """In parts, some of them empty; a snapshot is never cut."""
+    inside = [before["in_snapshot"] and row["in_snapshot"] for before, row in pairwise(rows)]
+    places = sorted(random.choices([n for n, whole in enumerate(inside, 1) if not whole], k=count - 1))
+    return [rows[start:end] for start, end in zip([0, *places], [*places, len(rows)], strict=True)]
+
+
+def test_batches_cut_anywhere_make_what_one_batch_makes(spark: SparkSession, tmp_path: Path) -> None:
+    random = Random(5)
+    histories = [History("one", 1, 120), History("gap", 11, 200, gap=(120, 170)), History("late", 8, 40)]
+    parts = [cut(history.rows, random, 3) for history in histories[:2]] + [[[], [], histories[2].rows]]
+    for batch in range(3):
+        with Lake(tmp_path) as lake:
+            apply_batch(lake, frame(spark, [row for of_cluster in parts for row in of_cluster[batch]]), batch)
+            assert apply_batch(lake, frame(spark, []), batch) is None
+    everything = [row for history in histories for row in history.rows]
+    check_lake(spark, tmp_path, RecordsTables(frame(spark, everything).cache()))
+
+
+def test_a_log_that_comes_again_is_an_error_that_names_the_cluster(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = History("one", 1, 20).rows
+    with Lake(tmp_path) as lake:
+        apply_batch(lake, frame(spark, rows), 0)
+        with pytest.raises(LakeError, match="has been read to offset 19, and now offset 15 comes again"):
+            apply_batch(lake, frame(spark, rows[15:]), 1)

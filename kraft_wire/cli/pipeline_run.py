@@ -1,0 +1,80 @@
+"""``kraft-wire pipeline run``: the tables of many clusters, kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from kraft_wire.cli.errors import EXIT_OK, CommandError
+from kraft_wire.cli.pipeline_extra import check_extra
+
+
+def pipeline_run(
+    *,
+    source: Annotated[Sequence[str], Parameter(negative=())] = (),
+    bootstrap_controllers: str | None = None,
+    target: Path,
+    once: bool = False,
+    trigger_interval: str = "30 seconds",
+    master: str = "local[*]",
+    option: Annotated[Sequence[str], Parameter(negative=())] = (),
+    setting: Annotated[Sequence[str], Parameter(negative=())] = (),
+) -> int:
+    """Keep the tables of many clusters up to date below a folder, as Parquet by cluster.
+
+    Each record gets in exactly once, whenever the command is killed: started again, it goes on. Read a table
+    with `spark.read.parquet("TARGET/leadership")`.
+
+    Parameters
+    ----------
+    source
+        A folder with metadata logs in or below it, or a glob. May be given again and again.
+    bootstrap_controllers
+        Instead: HOST:PORT,... of a live quorum's controllers.
+    target
+        The folder to write, which drivers and workers share.
+    once
+        End when everything that is there now has been read.
+    trigger_interval
+        How often to look for more, such as "10 seconds".
+    master
+        Where Spark runs.
+    option
+        NAME=VALUE of the data source, such as tail=committed. May be given again and again.
+    setting
+        NAME=VALUE of Spark, such as spark.driver.memory=4g. May be given again and again.
+    """
+    options = dict(_pairs("option", option))
+    if bool(source) == (bootstrap_controllers is not None):
+        raise CommandError("give either --source or --bootstrap-controllers")
+    if bootstrap_controllers is not None:
+        options["bootstrap.controllers"] = bootstrap_controllers
+    elif len(source) == 1:
+        options["path"] = source[0]
+    else:
+        options["paths"] = msgspec.json.encode(list(source)).decode()
+    settings = {"spark.ui.showConsoleProgress": "false", **_pairs("setting", setting)}
+    check_extra()
+    from kraft_wire.spark.pipeline.run import run
+    from kraft_wire.spark.session import session
+
+    spark = session(master, settings)
+    try:
+        run(spark, options, target, None if once else trigger_interval, lambda line: print(line, flush=True))
+    finally:
+        spark.stop()
+    return EXIT_OK
+
+
+def _pairs(name: str, given: Sequence[str]) -> Mapping[str, str]:
+    pairs = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise CommandError(f"--{name} {text}: give NAME=VALUE")
+        pairs[key] = value
+    return pairs

@@ -1,0 +1,190 @@
+"""The folder that the tables are kept in, and how a batch gets into it as a whole.
+
+    TABLE/cluster=ID/part-00000012-000.parquet    rows that stay: batch 12 wrote them
+    TABLE/cluster=ID/open-00000012-000.parquet    rows that the next batch with any news replaces
+    _kraft/staging/00000012/TABLE/...             what batch 12 writes, until it is complete
+    _kraft/batches/00000012.json                  batch 12 is complete: which file goes where, and which go
+    _kraft/checkpoint, _kraft/pending, _kraft/lock
+
+A batch counts from the moment that its file in ``batches`` is there, by one rename. What that file says is
+done, and done again after a kill, until all is where it belongs; before it, all is thrown away and written
+again. Whoever reads the tables without us sees no file whose name begins with an underscore.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from kraft_wire.log.errors import LogError
+
+PART: Final = "part"
+"""Rows that stay. Every other part of a cluster's table is replaced as a whole."""
+OPEN: Final = "open"
+PART_COLUMN: Final = "kraft_part"
+PENDING: Final = "_kraft/pending"
+"""A hidden table: records of metadata transactions that were still open."""
+
+_HOME: Final = "_kraft"
+_KEPT_MARKERS: Final = 2
+_STAGED: Final = re.compile(rf"{PART_COLUMN}=(?P<part>.+)")
+
+
+class LakeError(LogError):
+    """The target can't be used, or doesn't go with its source."""
+
+
+class Marker(msgspec.Struct):
+    """A complete batch. ``moves`` and ``deletes`` are paths below the target; ``ends`` says for every cluster
+    which offset its tables have been brought up to."""
+
+    batch: int
+    ends: dict[str, int]
+    moves: list[tuple[str, str]]
+    deletes: list[str]
+
+
+class Lake:
+    """One target, which belongs to this process until it is left.
+
+    ``last_batch`` is the last complete one, -1 before the first.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self._home = target / _HOME
+        self._batches = self._home / "batches"
+        self._batches.mkdir(parents=True, exist_ok=True)
+        self._lock = self._home.joinpath("lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise LakeError(f"{target}: another pipeline writes there; stop it, or choose another") from None
+        self.last_batch = -1
+        self.ends: dict[str, int] = {}
+        try:
+            self._recover()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let others have it."""
+        self._lock.close()
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where Spark keeps how far the stream is."""
+        return self._home / "checkpoint"
+
+    def begin(self, batch: int) -> Path:
+        """An empty folder for a batch's tables."""
+        staging = self._staging(batch)
+        shutil.rmtree(self._home / "staging", ignore_errors=True)
+        staging.mkdir(parents=True)
+        return staging
+
+    def files(self, table: str, clusters: Iterable[str], part: str = OPEN) -> list[Path]:
+        """A part of some clusters' table, by their folders' names."""
+        folder = self.target / table
+        return [
+            file
+            for cluster in clusters
+            for file in sorted((folder / cluster).glob("*.parquet"))
+            if file.name.startswith(f"{part}-")
+        ]
+
+    def commit(self, batch: int, replaced: Mapping[str, Sequence[str]], ends: Mapping[str, int]) -> None:
+        """Everything that was staged is the batch. ``replaced`` names tables whose open rows, of these
+        clusters' folders, are no longer what they were."""
+        moves = self._moves(batch)
+        fresh = {_place(to) for _, to in moves}
+        stale = [
+            file.relative_to(self.target)
+            for table, clusters in replaced.items()
+            for file in self.files(table, clusters)
+        ]
+        stale += [
+            file.relative_to(self.target)
+            for folder, part in fresh
+            if part != PART
+            for file in (self.target / folder).glob(f"{part}-*.parquet")
+        ]
+        deletes = sorted({str(file) for file in stale})
+        self._write(Marker(batch, {**self.ends, **ends}, moves, deletes))
+        self._publish(self._read(batch))
+
+    def _moves(self, batch: int) -> list[tuple[str, str]]:
+        staging = self._staging(batch)
+        counts: dict[tuple[Path, str], int] = {}
+        moves = []
+        for file in sorted(staging.rglob("*.parquet")):
+            folder, part = _unstaged(file.parent.relative_to(staging))
+            number = counts.get((folder, part), 0)
+            counts[folder, part] = number + 1
+            to = folder / f"{part}-{batch:08d}-{number:03d}.parquet"
+            moves.append((str(file.relative_to(self.target)), str(to)))
+        return moves
+
+    def _write(self, marker: Marker) -> None:
+        path = self._marker(marker.batch)
+        written = path.with_suffix(".tmp")
+        written.write_bytes(msgspec.json.encode(marker))
+        written.rename(path)
+
+    def _read(self, batch: int) -> Marker:
+        path = self._marker(batch)
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Marker)
+        except msgspec.DecodeError as error:
+            raise LakeError(f"{path}: {error}; restore it, or start over with an empty target") from None
+
+    def _publish(self, marker: Marker) -> None:
+        """Can be done again at any time, until the next batch begins."""
+        for source, to in marker.moves:
+            path = self.target / to
+            path.parent.mkdir(parents=True, exist_ok=True)
+            staged = self.target / source
+            if staged.exists():
+                staged.rename(path)
+        for name in marker.deletes:
+            self.target.joinpath(name).unlink(missing_ok=True)
+        shutil.rmtree(self._home / "staging", ignore_errors=True)
+        for path in sorted(self._batches.glob("*.json"))[:-_KEPT_MARKERS]:
+            path.unlink()
+        self.last_batch, self.ends = marker.batch, marker.ends
+
+    def _recover(self) -> None:
+        complete = sorted(self._batches.glob("*.json"))
+        if complete:
+            self._publish(self._read(int(complete[-1].stem)))
+        shutil.rmtree(self._home / "staging", ignore_errors=True)
+
+    def _staging(self, batch: int) -> Path:
+        return self._home / "staging" / f"{batch:08d}"
+
+    def _marker(self, batch: int) -> Path:
+        return self._batches / f"{batch:08d}.json"
+
+
+def _unstaged(folder: Path) -> tuple[Path, str]:
+    """TABLE/cluster=ID/kraft_part=open -> (TABLE/cluster=ID, open)."""
+    match = _STAGED.fullmatch(folder.name)
+    return (folder.parent, match["part"]) if match else (folder, PART)
+
+
+def _place(name: str) -> tuple[str, str]:
+    """TABLE/cluster=ID/2026-01-00000012-000.parquet -> (TABLE/cluster=ID, 2026-01)."""
+    folder, _, file = name.rpartition(os.sep)
+    return folder, file.rsplit("-", 2)[0]

@@ -1,0 +1,85 @@
+"""The stream that feeds the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import monotonic
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from kraft_wire.log.errors import LogError
+from kraft_wire.spark.pipeline.batch import Arrived, apply_batch
+from kraft_wire.spark.pipeline.lake import Lake, LakeError
+
+MOST_OFFSETS = 2_000_000
+"""A batch's records, unless an option says otherwise."""
+
+
+def run(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    target: Path,
+    interval: str | None,
+    progress: Callable[[str], None],
+) -> None:
+    """Keep the tables below ``target`` up to date with what the options of ``source`` name. Without an
+    ``interval``, until everything that is there now has been read.
+
+    Raises LakeError, and whatever else the source has to say as LakeError too.
+    """
+    with Lake(target) as lake:
+        _run(spark, source, lake, interval, progress)
+
+
+def _run(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    lake: Lake,
+    interval: str | None,
+    progress: Callable[[str], None],
+) -> None:
+    failures: list[Exception] = []
+
+    def each(rows: DataFrame, batch: int) -> None:
+        started = monotonic()
+        try:
+            arrived = apply_batch(lake, rows, batch)
+        except Exception as error:
+            failures.append(error)
+            raise
+        progress(_line(batch, arrived, lake, monotonic() - started))
+
+    options = {"startingOffsets": "earliest", **_limits(source), **source}
+    stream = spark.readStream.format("kraft").options(**options).option("table", "records").load()
+    writer = stream.writeStream.foreachBatch(each).option("checkpointLocation", str(lake.checkpoint))
+    timed = writer.trigger(availableNow=True) if interval is None else writer.trigger(processingTime=interval)
+    try:
+        query = timed.start()
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+    except StreamingQueryException as error:
+        if failures and isinstance(failures[0], LogError):
+            raise failures[0] from None
+        raise LakeError(f"{lake.target}: the stream that fills it failed: {error}") from error
+
+
+def _limits(source: Mapping[str, str]) -> dict[str, str]:
+    given = {name.lower() for name in source}
+    if given & {"maxoffsetspertrigger", "maxbytespertrigger"}:
+        return {}
+    return {"maxOffsetsPerTrigger": str(MOST_OFFSETS)}
+
+
+def _line(batch: int, arrived: Arrived | None, lake: Lake, seconds: float) -> str:
+    if arrived is None:
+        return f"batch {batch}: there already"
+    rate = arrived.records / seconds
+    return (
+        f"batch {batch}: {arrived.records:,} records of {len(arrived.ends):,} clusters in {seconds:.1f} s, "
+        f"{rate:,.0f} records/s; {sum(lake.ends.values()) + len(lake.ends):,} offsets of {len(lake.ends):,} "
+        "clusters so far"
+    )

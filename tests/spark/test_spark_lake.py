@@ -1,0 +1,132 @@
+"""A batch gets into the lake as a whole or not at all, wherever the process is killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.spark.pipeline.lake import Lake, LakeError
+
+KILLED = 9
+WRITER = """
+import os, sys
+from pathlib import Path
+from kraft_wire.spark.pipeline.lake import Lake
+from test_spark_lake import write_second
+
+left = int(sys.argv[2])
+def killer(event, arguments):
+    global left
+    if event in {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}:
+        left -= 1
+        if left == 0:
+            os._exit(9)
+
+with Lake(Path(sys.argv[1])) as lake:
+    sys.addaudithook(killer)
+    write_second(lake)
+"""
+FIRST = {
+    "leadership/cluster=a/part-00000000-000.parquet": "a0",
+    "leadership/cluster=a/open-00000000-000.parquet": "a0 open",
+    "leadership/cluster=b/open-00000000-000.parquet": "b0 open",
+    "churn/cluster=a/2026-01-00000000-000.parquet": "january",
+}
+SECOND = {
+    "leadership/cluster=a/part-00000000-000.parquet": "a0",
+    "leadership/cluster=a/part-00000001-000.parquet": "a1",
+    "leadership/cluster=a/part-00000001-001.parquet": "a1 too",
+    "leadership/cluster=b/open-00000000-000.parquet": "b0 open",
+    "churn/cluster=a/2026-01-00000000-000.parquet": "january",
+    "churn/cluster=a/2026-02-00000001-000.parquet": "february",
+    "records/cluster=a/part-00000001-000.parquet": "records",
+}
+
+
+def stage(lake: Lake, batch: int, files: dict[str, str]) -> None:
+    staging = lake.begin(batch)
+    for name, text in files.items():
+        path = staging / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def write_first(lake: Lake) -> None:
+    files = {
+        "leadership/cluster=a/kraft_part=part/x.parquet": "a0",
+        "leadership/cluster=a/kraft_part=open/x.parquet": "a0 open",
+        "leadership/cluster=b/kraft_part=open/y.parquet": "b0 open",
+        "churn/cluster=a/kraft_part=2026-01/x.parquet": "january",
+    }
+    stage(lake, 0, files)
+    lake.commit(0, {"leadership": ["cluster=a", "cluster=b"]}, {"a": 7, "b": 9})
+
+
+def write_second(lake: Lake) -> None:
+    """What was open in cluster a has ended."""
+    files = {
+        "leadership/cluster=a/kraft_part=part/x.parquet": "a1",
+        "leadership/cluster=a/kraft_part=part/y.parquet": "a1 too",
+        "churn/cluster=a/kraft_part=2026-02/x.parquet": "february",
+        "records/cluster=a/z.parquet": "records",
+    }
+    stage(lake, 1, files)
+    lake.commit(1, {"leadership": ["cluster=a"]}, {"a": 12})
+
+
+def visible(target: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(target)): file.read_text()
+        for file in target.rglob("*.parquet")
+        if not file.relative_to(target).parts[0].startswith("_")
+    }
+
+
+def test_a_batch_adds_what_stays_and_replaces_what_was_open(tmp_path: Path) -> None:
+    with Lake(tmp_path) as lake:
+        write_first(lake)
+        assert visible(tmp_path) == FIRST
+        write_second(lake)
+        assert visible(tmp_path) == SECOND
+    with Lake(tmp_path) as lake:
+        assert (lake.last_batch, lake.ends) == (1, {"a": 12, "b": 9})
+        assert lake.files("leadership", ["cluster=a", "cluster=b"]) == [
+            tmp_path / "leadership/cluster=b/open-00000000-000.parquet"
+        ]
+
+
+def test_wherever_the_writer_is_killed_there_is_one_batch_or_the_other(tmp_path: Path) -> None:
+    """Only what is there after a restart is looked at: this is a real process, that really ends."""
+    outcomes = set()
+    for kill_at in range(1, 1000):
+        target = tmp_path / str(kill_at)
+        with Lake(target) as lake:
+            write_first(lake)
+        command = [sys.executable, "-c", WRITER, str(target), str(kill_at)]
+        done = subprocess.run(command, cwd=Path(__file__).parent, check=False)
+        assert done.returncode in (0, KILLED)
+        with Lake(target) as lake:
+            outcomes.add((lake.last_batch, kill_at > 1))
+            assert visible(target) == (SECOND if lake.last_batch == 1 else FIRST)
+            if lake.last_batch == 0:
+                write_second(lake)
+        assert visible(target) == SECOND
+        if done.returncode == 0:
+            break
+    assert {(0, True), (1, True)} <= outcomes and kill_at > 20
+
+
+def test_a_target_has_one_writer(tmp_path: Path) -> None:
+    with Lake(tmp_path), pytest.raises(LakeError, match="another pipeline writes there"):
+        Lake(tmp_path)
+
+
+def test_a_damaged_marker_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with Lake(tmp_path) as lake:
+        write_first(lake)
+    (tmp_path / "_kraft/batches/00000000.json").write_text("{")
+    with pytest.raises(LakeError, match=r"00000000\.json"):
+        Lake(tmp_path)
