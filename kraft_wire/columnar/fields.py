@@ -131,7 +131,7 @@ class Table(msgspec.Struct):
             lengths = np.maximum(lengths, 0)
         offsets = np.zeros(self.row_count + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        values = _elements(field, self.chunk.pieces(at, lengths, _unit(field)))
+        values = _elements(field, self.chunk.pieces(at, lengths, offsets, _unit(field)))
         return Ragged(values, offsets, None if all_valid else valid)
 
     def _in_all_rows(self, spots: list[_Spot], default: int) -> tuple[Positions, Positions]:
@@ -196,13 +196,14 @@ class _Finder:
             raise Malformed("more tagged fields than there are bytes")
         last = np.full(len(at), -1, np.int64)
         for index in range(most):
-            rows = np.flatnonzero(counts > index)
-            tags, begin = self._chunk.uvarints(at[rows])
+            rows = _rows_where(counts > index)
+            where: Any = slice(None) if rows is None else rows
+            tags, begin = self._chunk.uvarints(at[where])
             sizes, begin = self._chunk.uvarints(begin)
-            if (tags <= last[rows]).any():
+            if (tags <= last[where]).any():
                 raise Malformed("tagged fields out of order")
-            last[rows] = tags
-            at[rows] = begin + sizes
+            last[where] = tags
+            at[where] = begin + sizes
             self._find_known(known, tags, begin, sizes, rows)
         return at
 
@@ -212,21 +213,23 @@ class _Finder:
         tags: Positions,
         begin: Positions,
         sizes: Positions,
-        rows: Positions,
+        rows: Positions | None,
     ) -> None:
         left = len(tags)
         for tag in sorted(known):
-            here = np.flatnonzero(tags == tag)
-            if 0 < len(here) == len(tags):
+            here = _rows_where(tags == tag)
+            if here is None:
                 self._find_tagged(known[tag], begin, sizes, rows)
-            elif len(here):
-                self._find_tagged(known[tag], begin[here], sizes[here], rows[here])
+                return
+            if len(here):
+                of_all = here if rows is None else rows[here]
+                self._find_tagged(known[tag], begin[here], sizes[here], of_all)
             left -= len(here)
             if left == 0:
                 return
 
     def _find_tagged(
-        self, known: tuple[Field, bool], begin: Positions, sizes: Positions, rows: Positions
+        self, known: tuple[Field, bool], begin: Positions, sizes: Positions, rows: Positions | None
     ) -> None:
         behind, shift = self._find(*known, begin, 0, rows)
         if (behind + shift != begin + sizes).any():
@@ -253,6 +256,11 @@ class _Finder:
             behind = at, shift + unit
         self.spots.setdefault(field.name, []).append(_Spot(at, shift, lengths, rows))
         return behind
+
+
+def _rows_where(mask: Mask) -> Positions | None:
+    """None for all of them."""
+    return None if mask.all() else np.flatnonzero(mask)
 
 
 def _check_lengths(field: Field, nullable: bool, least: int, most: int) -> None:

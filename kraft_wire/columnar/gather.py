@@ -74,10 +74,11 @@ class Chunk:
         if len(rows):
             raise Malformed("a varint of more than five bytes")
 
-    def pieces(self, starts: Positions, lengths: Positions, unit: int) -> Bytes:
-        """The bytes of ``lengths`` elements of ``unit`` bytes behind each start, in a row. Raises Malformed
-        for more than the chunk can hold."""
-        total = int(lengths.sum()) * unit
+    def pieces(self, starts: Positions, lengths: Positions, offsets: Positions, unit: int) -> Bytes:
+        """The bytes of ``lengths`` elements of ``unit`` bytes behind each start, in a row. ``offsets`` are
+        where each begins among all elements, and their number. Raises Malformed for more than the chunk can
+        hold."""
+        total = int(offsets[-1]) * unit
         if total > len(self.data):
             raise Malformed("lengths beyond the end")
         if not total:
@@ -85,16 +86,8 @@ class Chunk:
         size = int(lengths[0]) * unit
         if size and (lengths == lengths[0]).all():
             return self.fixed(size, starts).reshape(-1)
-        if unit > 1:
-            elements = self._spread(starts, lengths, unit)
-            return self.fixed(unit, elements).reshape(-1)
-        return self.bytes[self._spread(starts, lengths, 1)]
-
-    def _spread(self, starts: Positions, lengths: Positions, unit: int) -> Positions:
-        """Where each of the elements is."""
-        ends = np.cumsum(lengths)
-        first = starts - (ends - lengths) * unit
-        return np.repeat(first, lengths) + np.arange(0, int(ends[-1]) * unit, unit)
+        elements = np.repeat(starts - offsets[:-1] * unit, lengths) + np.arange(0, total, unit)
+        return self.bytes[elements] if unit == 1 else self.fixed(unit, elements).reshape(-1)
 
     def _view(self, code: str) -> NDArray[Any]:
         """The chunk as if a number of this type began at each byte."""
