@@ -47,5 +47,5 @@ def pipeline_report(
     chosen = [each for each in known if not cluster or each in cluster]
     text = page(map(lake.figures, chosen), most_clusters)
     out.write_text(text, "utf-8")
-    print(f"{out}: {len(chosen)} clusters, {len(text.encode()):,} bytes")
+    print(f"{out}: {len(chosen)} of {len(known)} clusters, {len(text.encode()):,} bytes")
     return EXIT_OK

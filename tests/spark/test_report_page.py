@@ -16,7 +16,7 @@ from kraft_wire.cli import main
 from kraft_wire.spark.report.figures import CHURN, TABLES, Figures, figures_of
 from kraft_wire.spark.report.lake_tables import LakeTables, NoTables
 from kraft_wire.spark.report.lifelines import POINTS, life_lines, worst_brokers
-from kraft_wire.spark.report.page import page
+from kraft_wire.spark.report.page import MOST_SUMMARIES, page
 from kraft_wire.spark.report.plots import column_plot
 from kraft_wire.spark.report.scales import Span
 from kraft_wire.spark.report.section import MOST_BROKERS
@@ -75,7 +75,7 @@ def test_the_page_says_what_is_so() -> None:
     seen = Seen(page([figures("one")]))
     assert seen.tags.count("svg") >= 5
     for part in (
-        "1 clusters, 1 brokers, 10 under-replicated partition-minutes, 1 failovers of controllers.",
+        "Clusters: 1, brokers: 1, under-replicated partition-minutes: 10, failovers of controllers: 1.",
         "Cluster one",
         "broker 1 2 23 h",
         "1 in all, median 1.2 s, longest 1.2 s",
@@ -114,7 +114,7 @@ def test_the_page_fetches_nothing_and_runs_nothing() -> None:
 
 
 def test_a_page_of_nothing() -> None:
-    assert "0 clusters, 0 brokers" in Seen(page([])).text
+    assert "Clusters: 0, brokers: 0" in Seen(page([])).text
     assert "Cluster empty" in Seen(page([figures_of("empty", reader())])).text
 
 
@@ -122,11 +122,17 @@ def test_what_is_left_out_is_counted() -> None:
     seen = Seen(
         page([figures(f"cluster-{n}", topics=n + 1, minutes=n) for n in range(1, 31)], most_clusters=4)
     )
-    assert "26 more clusters have no section; they are in the summary." in seen.text
+    assert "26 of 30 clusters without plots; all are in the summary." in seen.text
     assert [text for text in seen.texts if text == "Cluster "] == ["Cluster "] * 4
     assert seen.texts.index("cluster-30") < seen.texts.index("cluster-29") < seen.texts.index("cluster-1")
-    assert "21 more topics have 21 changes together." in seen.text
-    assert "21 more topics have 630 partition-minutes together." in seen.text
+    assert "21 of 31 topics left out, with 21 changes together." in seen.text
+    assert "21 of 31 topics left out, with 630 partition-minutes together." in seen.text
+
+
+def test_a_table_of_too_many_clusters_ends_and_says_so() -> None:
+    seen = Seen(page((figures_of(f"cluster-{n}", reader()) for n in range(MOST_SUMMARIES + 2)), 1))
+    assert "2 of 1,002 clusters left out of the table." in seen.text
+    assert "1,001 of 1,002 clusters without plots; all are in the summary." in seen.text
 
 
 def test_of_too_many_brokers_the_worst_are_shown() -> None:
@@ -136,7 +142,7 @@ def test_of_too_many_brokers_the_worst_are_shown() -> None:
         for piece in (session(broker, "active", 0, 600), session(broker, "fenced", 600, 700 + broker))
     ]
     seen = Seen(page([figures_of("one", reader(sessions))]))
-    assert "15 more brokers that were inactive for less aren't shown." in seen.text
+    assert "15 of 75 brokers left out, which were inactive for less." in seen.text
     assert f"broker {MOST_BROKERS + 14}" in seen.texts and "broker 15" in seen.texts
     assert "broker 14" not in seen.texts
 
@@ -199,9 +205,9 @@ def test_the_command_reports_all_clusters(tmp_path: Path, capsys: pytest.Capture
     write_lake(tmp_path / "lake")
     out = tmp_path / "report.html"
     assert report(tmp_path / "lake", out) == 0
-    assert capsys.readouterr().out == f"{out}: 2 clusters, {out.stat().st_size:,} bytes\n"
+    assert capsys.readouterr().out == f"{out}: 2 of 2 clusters, {out.stat().st_size:,} bytes\n"
     seen = Seen(out.read_text("utf-8"))
-    assert "2 clusters, 2 brokers, 2 under-replicated partition-minutes" in seen.text
+    assert "Clusters: 2, brokers: 2, under-replicated partition-minutes: 2" in seen.text
 
 
 def test_the_command_reports_chosen_clusters(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def page(clusters: Iterable[Figures], most_clusters: int = MOST_CLUSTERS) -> str
         summaries.append(Summary.of(figures))
         shown = nsmallest(most_clusters, [*shown, figures], key=Summary.of)
     sections = [section(figures) for figures in shown]
-    unshown = left_out(len(summaries) - len(shown), "clusters have no section; they are in the summary")
+    unshown = left_out(len(shown), len(summaries), "clusters without plots; all are in the summary")
     return document(_TITLE, STYLE, element("h1", _TITLE), *_summary(sorted(summaries)), unshown, *sections)
 
 
@@ -67,13 +67,13 @@ def page(clusters: Iterable[Figures], most_clusters: int = MOST_CLUSTERS) -> str
 
 
 def _summary(summaries: Sequence[Summary]) -> list[Element | None]:
-    totals = [
-        f"{number_text(len(summaries))} clusters",
-        f"{number_text(sum(each.brokers for each in summaries))} brokers",
-        f"{number_text(-sum(each.minus_partition_minutes for each in summaries))} under-replicated "
-        "partition-minutes",
-        f"{number_text(sum(each.failovers for each in summaries))} failovers of controllers",
-    ]
+    totals = {
+        "Clusters": len(summaries),
+        "brokers": sum(each.brokers for each in summaries),
+        "under-replicated partition-minutes": -sum(each.minus_partition_minutes for each in summaries),
+        "failovers of controllers": sum(each.failovers for each in summaries),
+    }
+    said = ", ".join(f"{what}: {number_text(total)}" for what, total in totals.items())
     heads = (
         head("cluster"),
         head("from", "UTC"),
@@ -89,9 +89,9 @@ def _summary(summaries: Sequence[Summary]) -> list[Element | None]:
     )
     rows = [_summary_row(summary) for summary in summaries[:MOST_SUMMARIES]]
     return [
-        element("p", ", ".join(totals) + ". Those in trouble for longest come first."),
+        element("p", f"{said}. Those in trouble for longest come first."),
         table(heads, rows),
-        left_out(len(summaries) - len(rows), "clusters aren't in this table"),
+        left_out(len(rows), len(summaries), "clusters left out of the table"),
     ]
 
 

@@ -39,9 +39,11 @@ def table(heads: Sequence[Element], rows: Iterable[Sequence[Child]]) -> Element 
     return element("div", element("table", element("tr", *heads), *body), class_="scroll")
 
 
-def left_out(count: int, what: str) -> Element | None:
+def left_out(shown: int, total: int, what: str) -> Element | None:
     """Says how many aren't shown; None where all are."""
-    return element("p", f"{number_text(count)} more {what}.", class_="note") if count > 0 else None
+    if shown >= total:
+        return None
+    return element("p", f"{number_text(total - shown)} of {number_text(total)} {what}.", class_="note")
 
 
 def columns(bins: Bins, span: Span, unit: str, divisor: float = 1) -> Element:
@@ -59,9 +61,8 @@ def topics(amounts: Counter[str], unit: str, text: Callable[[int], str]) -> list
     """The topics with the most of something, and how much the others have together."""
     most = amounts.most_common(MOST_ROWS)
     rows = [(name(topic), text(amount), bar(amount / most[0][1])) for topic, amount in most if amount]
-    others = len(amounts) - len(most)
     rest = amounts.total() - sum(amount for _, amount in most)
     return [
         table((head("topics with most"), head(unit), head("")), rows),
-        left_out(others, f"topics have {text(rest)} {unit} together"),
+        left_out(len(most), len(amounts), f"topics left out, with {text(rest)} {unit} together"),
     ]

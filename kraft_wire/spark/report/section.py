@@ -63,7 +63,7 @@ def _brokers(figures: Figures) -> Element:
         "states over time, UTC; where there is no line, a broker wasn't registered",
         element("div", *legend, class_="note"),
         lanes(life_lines(figures.sessions, figures.span, brokers), figures.span),
-        left_out(len(inactive) - len(brokers), "brokers that were inactive for less aren't shown"),
+        left_out(len(brokers), len(inactive), "brokers left out, which were inactive for less"),
         table(heads, rows),
     )
 
@@ -109,7 +109,7 @@ def _failovers(figures: Figures) -> Element:
         f"last record of one epoch to the first of the next, which may be more than it was; {facts}",
         columns(worst, figures.span, "s", SECOND_MS),
         table(heads, rows),
-        left_out(len([1 for ms in waits_ms if ms]) - len(rows), "shorter ones aren't in this table"),
+        left_out(len(rows), len(waits_ms), "failovers left out of the table, the shorter ones"),
     )
 
 
@@ -140,7 +140,7 @@ def _churn(figures: Figures) -> Element:
         f"records written, every {duration_text(bins.step_ms)}, UTC; {number_text(figures.records)} in all",
         columns(bins, figures.span, "records"),
         table(heads, [_hour_row(hour) for hour in busiest]),
-        left_out(len(figures.hours) - len(busiest), "hours with fewer records aren't in this table"),
+        left_out(len(busiest), len(figures.hours), "hours left out of the table, with fewer records"),
     )
 
 
