@@ -12,7 +12,7 @@ from pathlib import Path
 from controller_process import CLUSTER_ID, COMMAND, GIVE_UP_S, Client, ControllerProcess
 
 from kraft_wire.client.addresses import parse_addresses
-from kraft_wire.client.live_log import LiveLog
+from kraft_wire.client.live_log import FETCH_BYTES, LiveLog
 from kraft_wire.client.quorum import Quorum, QuorumSettings
 from kraft_wire.protocol.uuid import Uuid
 
@@ -41,11 +41,11 @@ def address_of(process: ControllerProcess) -> str:
     return address
 
 
-def read(log: LiveLog, start_offset: int, end_offset: int) -> bytes:
+def read(log: LiveLog, start_offset: int, end_offset: int, max_bytes: int = FETCH_BYTES) -> bytes:
     """The batches around a range, without what else the answers held."""
     return b"".join(
         served.data[position : position + header.size_bytes]
-        for served in log.batches(start_offset, end_offset)
+        for served in log.batches(start_offset, end_offset, max_bytes)
         for position, header in served.batches
     )
 

@@ -18,12 +18,14 @@ PIECE_BYTES: Final = 8 * 1024 * 1024
 PAGE_BYTES: Final = 1024 * 1024
 
 
-def snapshot_batches(quorum: Quorum, snapshot_id: SnapshotId) -> Iterator[bytes]:
+def snapshot_batches(
+    quorum: Quorum, snapshot_id: SnapshotId, piece_bytes: int = PIECE_BYTES
+) -> Iterator[bytes]:
     """The snapshot's batches, some at a time; every checksum is looked at, and whether header and footer are
     there. Memory doesn't grow with the snapshot. Raises SnapshotGone, CorruptAnswer, OSError for the disk,
     and what ``Quorum`` raises."""
     with TemporaryFile(prefix="kraft-wire-") as file:
-        _fetch(quorum, snapshot_id, file)
+        _fetch(quorum, snapshot_id, piece_bytes, file)
         file.seek(0)
         try:
             yield from _pages(checked_batches(_batches(file)))
@@ -32,10 +34,10 @@ def snapshot_batches(quorum: Quorum, snapshot_id: SnapshotId) -> Iterator[bytes]
             raise _corrupt(quorum, snapshot_id, position, str(error)) from None
 
 
-def _fetch(quorum: Quorum, snapshot_id: SnapshotId, file: BinaryIO) -> None:
+def _fetch(quorum: Quorum, snapshot_id: SnapshotId, piece_bytes: int, file: BinaryIO) -> None:
     position, size_bytes, source = 0, 1, None
     while position < size_bytes:
-        answer = quorum.fetch_snapshot(snapshot_id, position, PIECE_BYTES, final=SNAPSHOT_GONE)
+        answer = quorum.fetch_snapshot(snapshot_id, position, piece_bytes, final=SNAPSHOT_GONE)
         if answer.error:
             raise SnapshotGone(snapshot_id, str(quorum.answered_by))
         if source not in (None, quorum.answered_by):

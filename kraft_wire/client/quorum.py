@@ -100,7 +100,7 @@ class Quorum:
         return KnownLeader(self.cluster_id(), self.answered_by, self.epoch)
 
     def cluster_id(self) -> str:
-        """Asked once."""
+        """Asked once. Java's controllers don't answer before they know the metadata.version."""
         if self._cluster_id is None:
             answer = self._ask(
                 "the cluster's id (which option cluster.id may give)",

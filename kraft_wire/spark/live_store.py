@@ -50,8 +50,9 @@ class LiveStore:
     Raises QuorumError, beside what ``LogStore`` says.
     """
 
-    def __init__(self, settings: QuorumSettings) -> None:
+    def __init__(self, settings: QuorumSettings, split_offsets: int = SPLIT_OFFSETS) -> None:
         self._settings = settings
+        self._split_offsets = split_offsets
         self._bounds: LogBounds | None = None
         self._oldest: dict[int, SnapshotId | None] = {}
         self._held: set[tuple[int, int]] = set()
@@ -110,8 +111,8 @@ class LiveStore:
             offset = wanted.snapshot.end_offset
             yield LivePiece(wanted.cluster, 0, offset, committed_end_offset, known, wanted.snapshot)
         end_offset = committed_end_offset if wanted.end_offset is None else wanted.end_offset
-        for start_offset in range(wanted.start_offset, end_offset, SPLIT_OFFSETS):
-            behind = min(start_offset + SPLIT_OFFSETS, end_offset)
+        for start_offset in range(wanted.start_offset, end_offset, self._split_offsets):
+            behind = min(start_offset + self._split_offsets, end_offset)
             yield LivePiece(wanted.cluster, start_offset, behind, committed_end_offset, known)
 
     def _seen(self) -> LogBounds:

@@ -61,6 +61,17 @@ def test_a_range_is_whole_batches_around_it(plain: ControllerProcess) -> None:
     assert data == b"".join(batch.data for batch in batches[2:8])
 
 
+@pytest.mark.parametrize("max_bytes", [1, 200, 1000])
+def test_it_may_come_in_pieces(plain: ControllerProcess, max_bytes: int) -> None:
+    with Quorum(settings(address_of(plain))) as quorum:
+        log = LiveLog(quorum)
+        end_offset = log.ends().high_watermark
+        answers = list(log.batches(0, end_offset, max_bytes))
+        data = read(log, 0, end_offset, max_bytes)
+    assert len(answers) > 3
+    assert data == b"".join(batch.data for batch in _on_disk(plain))
+
+
 def test_offset_0_is_read_where_there_is_a_snapshot_as_well(with_snapshots: ControllerProcess) -> None:
     with Quorum(settings(address_of(with_snapshots))) as quorum:
         log = LiveLog(quorum)
@@ -76,6 +87,7 @@ def test_a_snapshot_is_the_file_on_disk(with_snapshots: ControllerProcess) -> No
         newest = LiveLog(quorum).ends().newest_snapshot
         assert newest is not None
         data = b"".join(snapshot_batches(quorum, newest))
+        assert data == b"".join(snapshot_batches(quorum, newest, piece_bytes=100))
     assert data == (with_snapshots.log_dir / snapshot_file_name(newest)).read_bytes()
 
 

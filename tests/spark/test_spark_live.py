@@ -14,9 +14,12 @@ from live_quorum import QUIET, SNAPSHOTS, TRIMMED, address_of, three_controllers
 from spark_readers import Row, Stream, batch
 
 from kraft_wire.client.errors import WrongServer
-from kraft_wire.spark.options import BadOption
+from kraft_wire.spark.live_store import LiveStore
+from kraft_wire.spark.log_store import LogRange
+from kraft_wire.spark.options import BadOption, parse_options
+from kraft_wire.spark.positions import positions_json
 from kraft_wire.spark.ranges import DataLoss
-from kraft_wire.spark.reading import CorruptSegment
+from kraft_wire.spark.reading import CorruptSegment, rows_of
 
 MakeStream = Callable[..., Stream]
 BOOTSTRAP = "bootstrap.controllers"
@@ -67,6 +70,19 @@ def test_a_batch_is_what_is_on_disk(
     assert len(rows) > 20
     assert any(row["in_snapshot"] for row in rows) == (start == "snapshot")
     assert rows == committed(there)
+
+
+def test_tasks_share_a_range_without_doubles(controller: ControllerProcess) -> None:
+    address = address_of(controller)
+    options = parse_options({BOOTSTRAP: address})
+    assert options.quorum is not None
+    store = LiveStore(options.quorum, split_offsets=7)
+    (bounds,) = store.bounds().values()
+    pieces = list(store.pieces(LogRange(CLUSTER_ID, 0, bounds.end.offset)))
+    store.close()
+    rows = [row for found in rows_of(store, pieces, options) for row in found.to_pylist()]
+    assert len(pieces) == -(-bounds.end.offset // 7)
+    assert rows == live(address, endingOffsets=positions_json({CLUSTER_ID: bounds.end}))
 
 
 def test_each_table_has_its_own_rows(controller: ControllerProcess) -> None:
