@@ -40,7 +40,13 @@ GIVE_UP_S = 60.0
 Event = dict[str, Any]
 
 
-def formatted(folder: Path, settings: Mapping[str, str] | None = None) -> Path:
+def formatted(
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    cluster_id: str = CLUSTER_ID,
+    voters: Sequence[str] = ("--standalone",),
+) -> Path:
     """Format a controller's folder; returns its properties file. The port is any free one."""
     properties = {
         "process.roles": "controller",
@@ -53,7 +59,7 @@ def formatted(folder: Path, settings: Mapping[str, str] | None = None) -> Path:
     }
     file = folder / "controller.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    command = [*COMMAND, "storage", "format", "-t", CLUSTER_ID, "-c", str(file), "--standalone"]
+    command = [*COMMAND, "storage", "format", "-t", cluster_id, "-c", str(file), *voters]
     subprocess.run(command, check=True, capture_output=True)
     return file
 

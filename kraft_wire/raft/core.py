@@ -44,10 +44,10 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.fetch_snapshot import handle_fetch_snapshot
 from kraft_wire.raft.log_state import LogState
-from kraft_wire.raft.peers import other_voters, peer_at
+from kraft_wire.raft.peers import discovery_peers, other_voters, peer_at
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower, Role
-from kraft_wire.raft.voters import Peer, VoterSet
+from kraft_wire.raft.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.votes import handle_begin_quorum_epoch, handle_end_quorum_epoch, handle_vote
 
 RPC_HANDLERS: Final[dict[type[Message], Callable[[Quorum, RpcRequest], None]]] = {
@@ -124,6 +124,11 @@ class RaftCore:
     # What others may know.
 
     @property
+    def key(self) -> ReplicaKey:
+        """This node's id, and its directory's."""
+        return self._quorum.config.replica_key
+
+    @property
     def role(self) -> Role:
         return self._quorum.state.ROLE
 
@@ -157,6 +162,11 @@ class RaftCore:
     def other_voters(self) -> list[Peer]:
         """The other voters that can be reached."""
         return other_voters(self._quorum)
+
+    @property
+    def known_peers(self) -> list[Peer]:
+        """The other voters, and the addresses at which anybody may be who knows the leader."""
+        return discovery_peers(self._quorum)
 
     @property
     def epoch_start_offset(self) -> int | None:

@@ -15,6 +15,7 @@ from kraft_wire.server.file_limit import max_connections, raise_file_limit
 from kraft_wire.server.listeners import Acceptor, advertised, bind
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.owner import NodeOwner, read_clocks
+from kraft_wire.server.quorum_watch import QuorumWatch, tell_start
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
@@ -43,10 +44,12 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     if when_bound is not None:
         when_bound()
     node = build_node(config, store, advertised(config.advertised_listeners, bound), read_clocks())
+    tell_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     owner = NodeOwner(
         node,
         store,
         SnapshotProcess(store.folder.partition_path),
+        QuorumWatch(node.core, store.properties.cluster_id),
         client_id=f"raft-client-{config.node_id}",
     )
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)

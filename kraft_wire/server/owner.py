@@ -59,6 +59,7 @@ from kraft_wire.server.connection import Slot
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.news import tell_decisions, tell_refusal, tell_trouble
 from kraft_wire.server.peers import Peers
+from kraft_wire.server.quorum_watch import QuorumWatch
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
 from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.errors import CorruptSnapshot
@@ -83,11 +84,16 @@ class NodeOwner:
     going.
     """
 
-    def __init__(self, node: Node, store: Store, snapshots: SnapshotProcess, *, client_id: str) -> None:
+    def __init__(
+        self, node: Node, store: Store, snapshots: SnapshotProcess, watch: QuorumWatch, *, client_id: str
+    ) -> None:
         self._node = node
         self._store = store
         self._snapshots = snapshots
-        self._peers = Peers(self._answered, self._failed_to_ask, client_id=client_id)
+        self._watch = watch
+        self._peers = Peers(
+            self._answered, self._failed_to_ask, client_id=client_id, unreachable=watch.unreachable
+        )
         self._incoming = IncomingSnapshot(store.snapshots, store.log)
         self._reading = trio.CancelScope()
         self._loading = trio.CancelScope()
@@ -107,6 +113,7 @@ class NodeOwner:
 
     def submit(self, request: ApiRequest) -> None:
         """A connection has a whole request."""
+        self._watch.asked(request)
         self._step(request)
 
     def abandon(self, slot: Slot) -> None:
@@ -114,9 +121,11 @@ class NodeOwner:
         self._step(RequestAbandoned(slot))
 
     def _answered(self, request_id: int, response: Message) -> None:
+        self._watch.answered(request_id, response)
         self._step(ResponseReceived(request_id, response))
 
     def _failed_to_ask(self, request_id: int, failure: Failure) -> None:
+        self._watch.failed(request_id, failure)
         self._step(RequestFailed(request_id, failure))
 
     async def run(self) -> None:
@@ -130,10 +139,12 @@ class NodeOwner:
             nursery.start_soon(self._end_on_failure)
             nursery.start_soon(self._peers.run)
             self._step(Start())
+            nursery.start_soon(self._watch.run)
 
     async def stop(self) -> None:
         """Hand over, if there is anybody to hand over to; everything that was appended is committed first."""
         self._is_stopping = True
+        self._watch.stop()
         self._step(ShutDown())
         with trio.move_on_after(STOP_SECONDS):
             await self._ready_to_stop.wait()
@@ -183,8 +194,10 @@ class NodeOwner:
                 read.records_of.records = self._store.log.read(read.offset, read.end_offset, read.max_bytes)
                 _answer(token, read.response)
             case raft_effects.SendRequest(request_id, peer, request):
+                self._watch.sent(request_id, peer)
                 self._peers.send(request_id, peer, request)
             case raft_effects.CancelRequest(request_id):
+                self._watch.cancelled(request_id)
                 self._peers.cancel(request_id)
             case _:
                 self._execute_on_disk(effect)

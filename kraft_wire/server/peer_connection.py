@@ -7,6 +7,7 @@ one may reach a peer that was upgraded.
 
 from __future__ import annotations
 
+import os
 import select
 import struct
 import time
@@ -82,11 +83,13 @@ class PeerConnection:
         max_frame_bytes: int,
         answered: Callable[[int, Message], None],
         failed: Callable[[int, Failure], None],
+        unreachable: Callable[[Address, str], None],
     ) -> None:
         self._address = address
         self._client_id = client_id
         self._answered = answered
         self._failed = failed
+        self._unreachable = unreachable
         self._frames = FrameReader(max_frame_bytes)
         self._waiting: deque[Waiting] = deque()
         self._in_flight: deque[InFlight] = deque()
@@ -144,9 +147,10 @@ class PeerConnection:
         try:
             stream = await _open(self._address)
         except (OSError, ValueError) as error:  # a host that isn't even a name is a ValueError
-            log.debug("peer can't be reached", peer=self._address, error=_reason(error))
+            log.debug("peer can't be reached", peer=str(self._address), error=_reason(error))
+            self._unreachable(self._address, _reason(error))
             return Failure.LOST
-        log.debug("connection to a peer opened", peer=self._address)
+        log.debug("connection to a peer opened", peer=str(self._address))
         async with stream:
             self._arrivals = select.poll()
             self._arrivals.register(stream.socket.fileno(), select.POLLIN)
@@ -168,10 +172,11 @@ class PeerConnection:
 
     def _ended_by(self, error: Exception) -> Failure:
         if not isinstance(error, ProtocolError):
-            log.info("connection to a peer lost", peer=self._address, error=_reason(error))
+            log.info("connection to a peer lost", peer=str(self._address), error=_reason(error))
+            self._unreachable(self._address, _reason(error))
             return Failure.LOST
         api = api_name(self._in_flight[0].api_key) if self._in_flight else "none"
-        log.warning("connection closed: bad answer", peer=self._address, api=api, error=str(error))
+        log.warning("connection closed: bad answer", peer=str(self._address), api=api, error=str(error))
         return Failure.GARBLED
 
     # Requests.
@@ -204,10 +209,10 @@ class PeerConnection:
             try:
                 frames.append(self._encode(request_id, request, served.version_of(request)))
             except UnsupportedVersion as error:
-                log.debug("request unsupported by a peer", peer=self._address, error=str(error))
+                log.debug("request unsupported by a peer", peer=str(self._address), error=str(error))
                 self._failed(request_id, Failure.UNSUPPORTED)
             except EncodeError as error:
-                log.error("request can't be written", peer=self._address, error=str(error))
+                log.error("request can't be written", peer=str(self._address), error=str(error))
                 self._failed(request_id, Failure.UNSENDABLE)
         return b"".join(frames)
 
@@ -260,5 +265,11 @@ def _reason(error: Exception) -> str:
     """What the system said, below what trio made of it."""
     cause = error.__cause__
     if isinstance(cause, ExceptionGroup):
-        return "; ".join(str(each) for each in cause.exceptions)
-    return str(cause or error)
+        return "; ".join(dict.fromkeys(_said(each) for each in cause.exceptions))
+    return _said(cause or error)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)  # without the address, which the text of trio's errors has
+    return (isinstance(error, OSError) and error.strerror) or str(error)

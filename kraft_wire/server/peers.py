@@ -44,9 +44,10 @@ def lane_of(request: Message) -> Lane:
 
 class Peers:
     """Sends requests and reports each one's end, once: ``answered(request_id, response)`` or
-    ``failed(request_id, failure)``, or nothing after ``cancel``.
+    ``failed(request_id, failure)``, or nothing after ``cancel``. ``unreachable(address, reason)`` says, in
+    the system's words, why a connection wasn't made or broke, before what it carried is reported.
 
-    Both are called from ``run``'s tasks, never from within ``send`` or ``cancel``, and may call either. What
+    All are called from ``run``'s tasks, never from within ``send`` or ``cancel``, and may call either. What
     they raise ends ``run``.
     """
 
@@ -56,11 +57,13 @@ class Peers:
         failed: Callable[[int, Failure], None],
         *,
         client_id: str,
+        unreachable: Callable[[Address, str], None] = lambda address, reason: None,
         max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         self._answered = answered
         self._failed = failed
         self._client_id = client_id
+        self._unreachable = unreachable
         self._max_frame_bytes = max_frame_bytes
         self._nursery: trio.Nursery | None = None
         self._connections: dict[Line, PeerConnection] = {}
@@ -104,7 +107,12 @@ class Peers:
 
     def _open(self, line: Line) -> PeerConnection:
         connection = PeerConnection(
-            line.address, self._client_id, self._max_frame_bytes, self._report_answer, self._report_failure
+            line.address,
+            self._client_id,
+            self._max_frame_bytes,
+            self._report_answer,
+            self._report_failure,
+            self._unreachable,
         )
         self._connections[line] = connection
         if self._nursery is not None:

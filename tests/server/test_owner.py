@@ -18,14 +18,23 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import InstallSnapshot
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now, SnapshotVerified, Start
+from kraft_wire.raft.voters import ReplicaKey, VoterSet
 from kraft_wire.server.owner import NodeOwner
+from kraft_wire.server.quorum_watch import QuorumWatch
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.store import Store
 
 REQUEST = ApiRequest("token", 18, 0, ApiVersionsRequest(), Peer("CONTROLLER"))
+
+
+def unwatched() -> QuorumWatch:
+    """A quorum in which nothing is worth telling."""
+    core = SimpleNamespace(key=ReplicaKey(1), is_leader=True, known_peers=[], voters=VoterSet())
+    return QuorumWatch(cast(RaftCore, core), "a cluster")
 
 
 class BrokenNode:
@@ -64,6 +73,7 @@ async def test_an_error_ends_the_owner_although_its_submitter_swallows_it(
         cast(Node, node),
         cast(Store, SimpleNamespace(snapshots=None, log=None)),
         SnapshotProcess(tmp_path),
+        unwatched(),
         client_id="test",
     )
     with trio.fail_after(10), pytest.raises(ExceptionGroup) as ended:
@@ -110,7 +120,9 @@ async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_inst
     monkeypatch.setattr("kraft_wire.server.owner.IncomingSnapshot.install", lambda self, snapshot_id: None)
     node = InstallingNode()
     store = SimpleNamespace(snapshots=InstalledSnapshots(), log=None)
-    owner = NodeOwner(cast(Node, node), cast(Store, store), SnapshotProcess(tmp_path), client_id="test")
+    owner = NodeOwner(
+        cast(Node, node), cast(Store, store), SnapshotProcess(tmp_path), unwatched(), client_id="test"
+    )
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
@@ -144,6 +156,7 @@ async def test_a_log_that_lacks_what_is_committed_is_named(tmp_path: Path) -> No
         cast(Node, CommittedNode()),
         cast(Store, SimpleNamespace(snapshots=None, log=log)),
         SnapshotProcess(tmp_path),
+        unwatched(),
         client_id="test",
     )
     with trio.fail_after(10), pytest.raises(ExceptionGroup) as ended:
