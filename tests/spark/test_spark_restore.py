@@ -7,8 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from java_rows import BUSY, CLUSTER, NODE, log_batches, log_rows, snapshot_rows
+from java_rows import BUSY, CLUSTER, NODE, log_arrow, log_batches, log_rows, snapshot_rows
 
 from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES, Batch, record_values, split_batches
 from kraft_wire.log.control import decode_control_batch
@@ -26,7 +27,7 @@ from kraft_wire.raft.events import Now, Start
 from kraft_wire.raft.voters import VoterSet, endpoints_of, static_voters
 from kraft_wire.server.assembly import durable_state
 from kraft_wire.server.entropy import SystemEntropy
-from kraft_wire.spark.record_rows import BadRow, NotReached, RecordRow, up_to
+from kraft_wire.spark.record_rows import NO_TIMESTAMP, BadRow, NotReached, RecordRow, rows_of_rows, up_to
 from kraft_wire.spark.restore import Identity, restore_folder
 from kraft_wire.spark.restored_log import MissingRows
 from kraft_wire.storage.errors import AlreadyFormatted
@@ -119,6 +120,17 @@ def test_records_of_one_moment_fill_batches_up_to_the_limit(tmp_path: Path) -> N
     sizes = [batch.header.size_bytes for batch in batches if not batch.header.is_control]
     assert len(sizes) == 3 and max(sizes) <= MAX_BATCH_SIZE_BYTES
     assert min(sizes[:2]) > MAX_BATCH_SIZE_BYTES - 40_000
+
+
+def test_rows_may_be_sparks_or_mappings() -> None:
+    """Spark's own have times in the local time zone, and don't say so."""
+    table = pa.Table.from_batches(log_arrow(BUSY))
+    rows = table.to_pylist()
+    assert list(rows_of_rows(rows)) == list(log_rows(BUSY))
+    local = [{**row, "timestamp": row["timestamp"].astimezone().replace(tzinfo=None)} for row in rows]
+    assert list(rows_of_rows(local)) == list(log_rows(BUSY))
+    (row,) = rows_of_rows([{**rows[0], "timestamp": None}])
+    assert row.timestamp_ms == NO_TIMESTAMP
 
 
 # --- snapshots
