@@ -1,19 +1,26 @@
-"""From a segment's bytes to the Arrow batches of its typed tables, in one process."""
+"""From a segment's bytes to the Arrow batches of its typed tables, in one process, which is set up as Spark's
+workers are: ``python -m compat.bench_spark.decoding SEGMENT RUNS``.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from compat.harness.processes import ProcessFailed, die_with_parent
 from kraft_wire.log.files import LOG_SUFFIX
 from kraft_wire.protocol.registry import metadata_record_class
 from kraft_wire.spark.log_pages import pages_of
 from kraft_wire.spark.log_splits import FilePiece
 from kraft_wire.spark.log_store import Damage, PlacedPage
 from kraft_wire.spark.record_tables import LogPlace, typed_batches
+from kraft_wire.spark.session import WORKER_ENVIRONMENT
 
 _PLACE: Final = LogPlace("4L6g3nShT-eMCtK--X86sw", 1_000_000)
 _RUNS: Final = 3
@@ -33,8 +40,13 @@ class Speed(msgspec.Struct, frozen=True):
 
 
 def measure_decoding(segment: Path, runs: int = _RUNS) -> Speed:
-    """Every record of the segment, in the table of its type, with all columns."""
-    return min((_once(segment) for _ in range(runs)), key=lambda speed: speed.process_s)
+    """Every record of the segment, in the table of its type, with all columns. Raises ProcessFailed."""
+    argv = [sys.executable, "-m", "compat.bench_spark.decoding", str(segment), str(runs)]
+    environment = {**os.environ, **WORKER_ENVIRONMENT}
+    done = subprocess.run(argv, env=environment, capture_output=True, preexec_fn=die_with_parent, check=False)
+    if done.returncode:
+        raise ProcessFailed(f"{argv}: exit code {done.returncode}\n{done.stderr.decode(errors='replace')}")
+    return msgspec.json.decode(done.stdout, type=Speed)
 
 
 def _once(segment: Path) -> Speed:
@@ -51,3 +63,13 @@ def _rows(found: PlacedPage | Damage) -> int:
     for api_key in {kind.api_key for kind in page.kinds}:
         rows += sum(len(batch) for batch in typed_batches(page, metadata_record_class(api_key), _PLACE))
     return rows
+
+
+def main(arguments: list[str]) -> None:
+    segment, runs = Path(arguments[0]), int(arguments[1])
+    fastest = min((_once(segment) for _ in range(runs)), key=lambda speed: speed.process_s)
+    sys.stdout.write(msgspec.json.encode(fastest).decode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -13,7 +13,7 @@ from spark_readers import batch
 
 from kraft_wire.spark.options import table_names
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.session import session
+from kraft_wire.spark.session import WORKER_ENVIRONMENT, session
 
 JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
 QUICK = {
@@ -34,6 +34,16 @@ def test_spark_reads_what_is_on_disk(spark: SparkSession) -> None:
     read = spark.read.format("kraft").load(str(JAVA_LOG)).toArrow()
     assert read.num_rows > 100
     assert read.cast(RECORDS).to_pylist() == batch(JAVA_LOG)
+
+
+def test_workers_keep_the_memory_that_pages_take(spark: SparkSession) -> None:
+    def environment(_: int) -> dict[str, str]:
+        import os
+
+        return dict(os.environ)
+
+    (found,) = spark.sparkContext.parallelize([0], 1).map(environment).collect()
+    assert found.items() >= WORKER_ENVIRONMENT.items()
 
 
 def test_every_table_can_be_read(spark: SparkSession) -> None:
