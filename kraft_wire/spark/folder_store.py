@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
 
 from kraft_wire.spark.batch_walk import PAGE_BYTES
 from kraft_wire.spark.log_copies import LogCopies, together
@@ -11,7 +13,12 @@ from kraft_wire.spark.log_folders import find_folders
 from kraft_wire.spark.log_pages import pages_of
 from kraft_wire.spark.log_splits import SPLIT_BYTES, FilePiece
 from kraft_wire.spark.log_store import Damage, LogBounds, LogRange, PlacedPage
+from kraft_wire.spark.open_segment import SegmentChanged
 from kraft_wire.spark.positions import LogPosition
+
+T = TypeVar("T")
+
+_ATTEMPTS: Final = 3
 
 
 class FolderStore:
@@ -31,24 +38,41 @@ class FolderStore:
 
     def bounds(self) -> dict[str, LogBounds]:
         """As ``LogStore`` says; so are all others."""
+        self._logs = self._look()
+        return {cluster: log.bounds for cluster, log in self._logs.items()}
+
+    def _look(self) -> dict[str, LogCopies]:
+        for _ in range(_ATTEMPTS):
+            with suppress(SegmentChanged):
+                return self._look_once()
+        return self._look_once()
+
+    def _look_once(self) -> dict[str, LogCopies]:
         by_cluster: dict[str, list[LogCopy]] = {}
         for path in find_folders(self._paths):
             copy = look_at(path)
             by_cluster.setdefault(copy.cluster, []).append(copy)
-        self._logs = {cluster: together(copies) for cluster, copies in sorted(by_cluster.items())}
-        return {cluster: log.bounds for cluster, log in self._logs.items()}
+        return {cluster: together(copies) for cluster, copies in sorted(by_cluster.items())}
 
     def holds(self, cluster: str, position: LogPosition) -> bool:
-        return self._logs[cluster].holds(position)
+        return self._ask(cluster, lambda log: log.holds(position))
 
     def position_at(self, cluster: str, offset: int) -> LogPosition:
-        return self._logs[cluster].position_at(offset)
+        return self._ask(cluster, lambda log: log.position_at(offset))
 
     def offset_behind(self, cluster: str, offset: int, max_bytes: int) -> int:
-        return self._logs[cluster].offset_behind(offset, max_bytes)
+        return self._ask(cluster, lambda log: log.offset_behind(offset, max_bytes))
 
     def pieces(self, wanted: LogRange) -> Iterator[FilePiece]:
         return self._logs[wanted.cluster].pieces(wanted, self._split_bytes)
+
+    def _ask(self, cluster: str, question: Callable[[LogCopies], T]) -> T:
+        """A controller may have trimmed or cut the log since it was looked at: it is looked at again."""
+        for _ in range(_ATTEMPTS):
+            with suppress(SegmentChanged):
+                return question(self._logs[cluster])
+            self._logs |= self._look()
+        return question(self._logs[cluster])
 
     def close(self) -> None:
         """Files are open while they are read only."""

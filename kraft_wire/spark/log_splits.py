@@ -16,7 +16,7 @@ from kraft_wire.log.snapshot import SnapshotId, snapshot_file_name
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.spark.log_copy import LogCopy
 from kraft_wire.spark.log_store import LogRange, P
-from kraft_wire.spark.open_segment import OpenSegment, SegmentFile, Spot, opened
+from kraft_wire.spark.open_segment import OpenSegment, SegmentChanged, SegmentFile, Spot, opened
 from kraft_wire.storage.batch_reader import read_batches
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
@@ -85,9 +85,12 @@ def _ends(file: OpenSegment, wanted: LogRange) -> tuple[Spot, Spot | None]:
 
 
 def snapshot_pieces(copy: LogCopy, snapshot_id: SnapshotId, split_bytes: int) -> Iterator[FilePiece]:
-    """Raises OSError."""
+    """Raises SegmentChanged, OSError."""
     path = Path(copy.path) / snapshot_file_name(snapshot_id)
-    segment = SegmentFile(str(path), 0, path.stat().st_size)
+    try:
+        segment = SegmentFile(str(path), 0, path.stat().st_size)
+    except FileNotFoundError:
+        raise SegmentChanged(path, "it was deleted") from None
     with opened(segment) as file:
         whole = FilePiece(
             copy.cluster,

@@ -16,6 +16,7 @@ from kraft_wire.log.batch import split_batches
 from kraft_wire.spark.folder_store import FolderStore
 from kraft_wire.spark.log_splits import FilePiece, packed
 from kraft_wire.spark.log_store import Damage, LogRange, PlacedPage
+from kraft_wire.spark.open_segment import SegmentChanged
 from kraft_wire.spark.positions import LogPosition
 from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.record_tables import record_batches
@@ -251,6 +252,29 @@ def test_a_log_that_is_trimmed_while_it_is_read_is_an_error_that_says_so(
     log.log.delete_before(62)
     with pytest.raises(DataLoss, match="it was deleted while the log was read"):
         list(reading.store.pages(first))
+
+
+def test_a_log_that_was_trimmed_since_it_was_looked_at_is_looked_at_again(
+    tmp_path: Path, log: LogWriter
+) -> None:
+    """What is below a position may have gone; what is behind it is there."""
+    store = Reading(tmp_path).store
+    log.log.delete_before(62)
+    assert store.holds("one", LogPosition(2, 62))
+    assert store.position_at("one", 62) == LogPosition(2, 62)
+
+
+def test_what_was_trimmed_before_it_could_be_cut_into_pieces_is_an_error(
+    tmp_path: Path, log: LogWriter
+) -> None:
+    snapshot_id = log.snapshot()
+    store = Reading(tmp_path).store
+    log.log.delete_before(62)
+    log.checkpoint(snapshot_id).unlink()
+    with pytest.raises(SegmentChanged, match=r"0.log: it was deleted while the log was read"):
+        list(store.pieces(LogRange("one", 60, None)))
+    with pytest.raises(SegmentChanged, match=r"122-0000000002.checkpoint: it was deleted while"):
+        list(store.pieces(LogRange("one", 122, None, snapshot_id)))
 
 
 # Damage.
