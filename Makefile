@@ -44,10 +44,11 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec bench-spark lock clean
+.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
+	@echo 'make demo-pipeline   a cluster'"'"'s history becomes tables, with Spark, from start to end'
 	@echo 'make test    all tests, those with real Kafka brokers included'
 	@echo 'make check   format, lint, types, import contracts, generated code'
 	@echo 'make format  let ruff format and fix what it can'
@@ -187,6 +188,9 @@ $(SAMPLES_STAMP): $(COMPILED_INPUTS) $(SAMPLE_TESTS) $(wildcard tests/*.py tests
 demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 	@$(BIN)/python -m compat.demo
 
+demo-pipeline: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP)
+	@$(BIN)/python -m compat.demo_pipeline
+
 test: test-unit test-compiled test-compat
 
 test-unit: venv strace
@@ -206,7 +210,7 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 		$(BIN)/pytest compiled/tests -n 2
 
 test-compat: venv kafka kcat strace network
-	$(BIN)/pytest compat
+	$(BIN)/pytest compat -n 2 --dist loadfile
 
 # More by OPTIONS (see `python tests/sim/campaign.py --help`); the result is tests/sim/campaign.txt.
 campaign: venv
