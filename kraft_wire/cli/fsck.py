@@ -18,7 +18,13 @@ EXIT_WHOLE: Final = 0
 EXIT_DAMAGED: Final = 1
 EXIT_CANNOT_LOOK: Final = 2
 
-_COLOURS: Final[dict[Status, str]] = {"whole": "green", "torn": "yellow", "damaged": "red", "missing": "red"}
+_COLOURS: Final[dict[Status, str]] = {
+    "whole": "green",
+    "torn": "yellow",
+    "covered": "yellow",
+    "damaged": "red",
+    "missing": "red",
+}
 
 
 class Report(msgspec.Struct):
@@ -66,7 +72,7 @@ def _fsck(directory: Path, repair: bool, json: bool) -> int:
         print(f"kraft-wire: {_text(error)}", file=sys.stderr)
         return EXIT_DAMAGED
     after = inspect(directory)
-    after.lost_offsets = before.lost_offsets
+    after.lost_offsets, after.history_lost_below = before.lost_offsets, before.history_lost_below
     _show(Report(str(directory), after.is_whole, after, list(_repaired(recovery))), json)
     return EXIT_WHOLE if after.is_whole else EXIT_DAMAGED
 
@@ -74,6 +80,8 @@ def _fsck(directory: Path, repair: bool, json: bool) -> int:
 def _repaired(recovery: Recovery) -> Iterator[str]:
     for path in (*recovery.log_set_aside, *recovery.snapshots_set_aside):
         yield f"set aside: {path}"
+    if recovery.corrupt_history is not None and recovery.corrupt_history.rest is not None:
+        yield f"the log begins at offset {recovery.corrupt_history.rest.offset}"
     for path in recovery.made_anew:
         yield f"made anew: {path}"
     if recovery.quorum_state_set_aside is not None:
@@ -123,6 +131,12 @@ def _lines(report: Report) -> Iterator[tuple[Status | None, str]]:
         verb = "were" if report.repaired else "would be"
         lost = f"Offsets {first} to at most {end - 1} {verb} lost by cutting the damage out"
         yield "damaged", f"{lost}; committed records may be among them."
+    if inspection.history_lost_below is not None:
+        offset = inspection.history_lost_below
+        yield (
+            "covered",
+            f"Nothing is lost but history below offset {offset}: a snapshot holds what it came to.",
+        )
     yield None, _verdict(report)
 
 
@@ -149,4 +163,6 @@ def _verdict(report: Report) -> str:
         return "A crash tore off the log's end, which was never flushed: the next start cuts it."
     if report.inspection.controller_pid is not None:
         return "Stop the controller before anything is repaired."
+    if statuses <= {"torn", "covered"} and not report.inspection.problems:
+        return f"The next start sets the damage aside, and so does: kraft-wire fsck {report.folder} --repair"
     return f"To cut the damage out and keep it aside: kraft-wire fsck {report.folder} --repair"

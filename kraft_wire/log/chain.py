@@ -14,16 +14,18 @@ class BatchChain:
 
     A checksum covers neither base offset nor leader epoch; these are held against the batches around:
     offsets are contiguous, epochs don't go back, and an epoch begins with its leader's LeaderChange and
-    nowhere else.
+    nowhere else. ``after_epoch`` is that of the record before the first, where it is known.
     """
 
-    def __init__(self, next_offset: int, max_epoch: int | None) -> None:
+    def __init__(self, next_offset: int, max_epoch: int | None, after_epoch: int | None = None) -> None:
         self.next_offset = next_offset
         self.epochs = EpochCache()
         self.voters: VotersRecord | None = None
         self.batch_count = 0
-        self._max_epoch = max_epoch
-        self._latest_epoch: int | None = None
+        self.max_epoch = max_epoch
+        self._latest_epoch = after_epoch
+        if after_epoch is not None:
+            self.epochs.assign(after_epoch, next_offset)
 
     def take_usual(self, header: BatchHeader) -> bool:
         """Take a data batch of the same epoch without looking at its records; False where it isn't one."""
@@ -49,13 +51,13 @@ class BatchChain:
 
     def is_only_ahead_of_quorum_state(self, batch: Batch) -> bool:
         """Whether all that is wrong with the batch is that quorum-state doesn't know its epoch."""
-        is_ahead = self._max_epoch is not None and batch.header.leader_epoch > self._max_epoch
+        is_ahead = self.max_epoch is not None and batch.header.leader_epoch > self.max_epoch
         return is_ahead and not self._problem_in_log(batch)
 
     def _problem(self, batch: Batch) -> str:
         epoch = batch.header.leader_epoch
-        if self._max_epoch is not None and epoch > self._max_epoch:
-            problem = f"its epoch {epoch} is above {self._max_epoch}, the last one in quorum-state"
+        if self.max_epoch is not None and epoch > self.max_epoch:
+            problem = f"its epoch {epoch} is above {self.max_epoch}, the last one in quorum-state"
         else:
             problem = ""
         return self._problem_in_log(batch) or problem

@@ -26,6 +26,26 @@ class Floor(NamedTuple):
 NOTHING_KNOWN = Floor(0, 0)
 
 
+class Covered(NamedTuple):
+    """What the snapshots say of a log: the newest whole one, and the highest end of all, whole or not, below
+    which everything was committed once."""
+
+    snapshot_id: SnapshotId
+    known_end: int
+
+
+class Rest(NamedTuple):
+    """What is whole of a damaged log, to its end: with a snapshot all that there was, but for history.
+
+    It begins with ``offset``, at ``position`` of the segment that begins at ``base_offset``; that is None
+    where the snapshot holds everything.
+    """
+
+    offset: int
+    base_offset: int | None
+    position: int = 0
+
+
 def believed(found: Floor | None, quorum_epoch: int | None) -> Floor:
     """What counts of what was found: nothing unless quorum-state still says the same, as somebody who doesn't
     know of the floor may have cut the log in another epoch. ``quorum_epoch`` is None where quorum-state is
@@ -49,6 +69,17 @@ def is_torn_tail(
     nowhere else.
     """
     return offset >= floor and (has_hole or is_cut_off) and not whole_batch_behind
+
+
+def is_history(damaged_offset: int, snapshot_id: SnapshotId) -> bool:
+    """Whether damage that was found where this offset should be may cost nothing but what led to a whole
+    snapshot's state. A wrong epoch shows in the batch behind it."""
+    return damaged_offset <= snapshot_id.end_offset
+
+
+def holds_all(covered: Covered, lost_below_offset: int) -> bool:
+    """Whether a snapshot makes up for the whole of a log that held nothing from this offset on."""
+    return max(covered.known_end, lost_below_offset) <= covered.snapshot_id.end_offset
 
 
 def lost_below(floor: int, whole_end_offset: int) -> int:

@@ -216,10 +216,18 @@ def _report(store: Store) -> None:
     if recovery.corrupt_quorum_state is not None:
         kept = str(recovery.quorum_state_set_aside)
         log.error("corrupt quorum-state set aside", file=kept, error=str(recovery.corrupt_quorum_state))
-    if recovery.log_set_aside:
+    files = [str(path) for path in recovery.log_set_aside]
+    if recovery.corrupt_history is not None:
+        log.warning(
+            "damage below a whole snapshot set aside; nothing is lost but history below the log's start",
+            file=str(recovery.corrupt_history.path),
+            error=recovery.corrupt_history.summary,
+            log_start_offset=store.log.start_offset,
+            set_aside=files,
+        )
+    elif recovery.log_set_aside:
         found = recovery.corrupt_log or recovery.missing_records or recovery.corrupt_snapshots[0]
         problem = found.summary if isinstance(found, CorruptLog) else found.problem
-        files = [str(path) for path in recovery.log_set_aside]
         log.error("corrupt log set aside", file=str(found.path), error=problem, set_aside=files)
     if store.lost_below_offset is not None:
         log.warning(

@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 from kraft_wire.log.errors import LogError
+from kraft_wire.log.recovery import Rest
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 
 
@@ -61,8 +62,11 @@ class CorruptLog(StorageError):
 
     ``position`` is the byte in ``path`` from which on it cannot be read, ``offset`` the first record offset
     lost; all that was durable was below ``lost_below_offset``. ``voters`` is the last VotersRecord of the
-    log, in front of the damage or still to be read behind it.
+    log, in front of the damage or still to be read behind it. Where there is a ``rest``, nothing is lost but
+    history: the log can begin there.
     """
+
+    rest: Rest | None = None
 
     def __init__(
         self,

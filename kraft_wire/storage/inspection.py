@@ -31,7 +31,7 @@ from kraft_wire.log.files import (
     partition_metadata_text,
     segment_file_name,
 )
-from kraft_wire.log.recovery import believed
+from kraft_wire.log.recovery import Covered, Rest, believed
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.durable_floor import FILE_NAME as DURABLE_FLOOR
@@ -68,9 +68,12 @@ from kraft_wire.storage.snapshots import (
     read_legacy_bootstrap,
 )
 
-Status = Literal["whole", "torn", "damaged", "missing", "unchecked", "aside", "leftover", "unknown"]
+Status = Literal[
+    "whole", "torn", "covered", "damaged", "missing", "unchecked", "aside", "leftover", "unknown"
+]
+"""covered: damaged, and a whole snapshot holds what it came to."""
 Contents = dict[str, int | str | None]
-NOT_WHOLE: Final = frozenset({"torn", "damaged", "missing"})
+NOT_WHOLE: Final = frozenset({"torn", "covered", "damaged", "missing"})
 _ATTEMPTS = 5
 
 
@@ -87,13 +90,15 @@ class Finding(msgspec.Struct, omit_defaults=True):
 
 class Inspection(msgspec.Struct):
     """What was found. ``lost_offsets``: what cutting the damage out would cost, from the first on, below the
-    second. ``problems`` are those of the folder as a whole."""
+    second. ``history_lost_below``: it costs nothing but what is below this offset, where a snapshot goes on.
+    ``problems`` are those of the folder as a whole."""
 
     folder: str
     controller_pid: int | None
     findings: list[Finding] = []
     problems: list[str] = []
     lost_offsets: tuple[int, int] | None = None
+    history_lost_below: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -129,14 +134,15 @@ class _Inspector:
         self.report = Inspection(str(metadata_dir), pid)
         self.quorum_epoch: int | None = None
         self.start_offset = self.end_offset = 0
+        self.covered: Covered | None = None
 
     def run(self) -> Inspection:
         if not self.partition.is_dir() and not (self.root / META_PROPERTIES).exists():
             raise NotFormatted(self.root / META_PROPERTIES)
         self._small_files()
         if self.partition.is_dir():
-            self._log()
             self._snapshots()
+            self._log()
             self._others()
         return self.report
 
@@ -219,14 +225,26 @@ class _Inspector:
             if not segments:
                 return
             try:
-                found = diagnose(self.partition, segments, durable_floor=durable_floor, max_epoch=max_epoch)
+                found = diagnose(
+                    self.partition,
+                    segments,
+                    durable_floor=durable_floor,
+                    max_epoch=max_epoch,
+                    covered=self.covered,
+                )
             except QuorumStateBehind as error:
                 self._find(self.partition / QUORUM_STATE, error.problem)
                 segments = self._open_segments(stack)
-                found = diagnose(self.partition, segments, durable_floor=0, max_epoch=None)
+                found = diagnose(
+                    self.partition, segments, durable_floor=0, max_epoch=None, covered=self.covered
+                )
             self._segments(segments, found)
         self._epochs(found)
         self.start_offset, self.end_offset = segments[0].base_offset, found.chain.next_offset
+        if found.corruption is not None and found.corruption.rest is not None:
+            self.start_offset = found.corruption.rest.offset
+            self.end_offset = self.start_offset if found.rest is None else found.rest.chain.next_offset
+        self._coverage()
         has_note = (self.partition / NO_VOTE_UP_TO).exists()
         if not has_note and not (self.partition / QUORUM_STATE).exists():
             if self.end_offset:
@@ -250,8 +268,11 @@ class _Inspector:
             stack.callback(segments[-1].close)
         return segments
 
-    def _segments(self, segments: Sequence[Segment], found: Diagnosis) -> None:
-        for number, segment in enumerate(segments):
+    def _segments(self, segments: Sequence[Segment], found: Diagnosis, first: int = 0) -> None:
+        if found.corruption is not None and found.corruption.rest is not None:
+            self._covered_segments(segments, found, found.corruption.rest)
+            return
+        for number, segment in list(enumerate(segments))[first:]:
             if found.damaged is None or number < found.damaged:
                 self._add(segment.path, "whole", "", **_contents(segment, found, number))
                 self._indexes(segment)
@@ -260,25 +281,39 @@ class _Inspector:
             else:
                 self._segment_behind(segment, segments[found.damaged])
 
+    def _covered_segments(self, segments: Sequence[Segment], found: Diagnosis, rest: Rest) -> None:
+        assert found.damaged is not None, "there is damage"
+        self.report.history_lost_below = rest.offset
+        below = [segment for segment in segments if found.rest is None or segment.base_offset < rest.offset]
+        for number, segment in enumerate(below):
+            if number < found.damaged:
+                self._add(segment.path, "whole", "", **_contents(segment, found, number))
+            elif number == found.damaged:
+                self._damaged_segment(segment, found, number)
+            else:
+                self._segment_behind(segment, segments[found.damaged], "covered")
+        if found.rest is not None:
+            is_split = int(rest.position > 0)
+            self._segments(segments[len(below) - is_split :], found.rest, is_split)
+
     def _damaged_segment(self, segment: Segment, found: Diagnosis, number: int) -> None:
         assert found.problem is not None, "it goes with the number"
         damage = found.corruption
         reason = found.problem.reason if damage is None else damage.reason
-        finding = self._add(
-            segment.path, "torn" if damage is None else "damaged", reason, **_contents(segment, found, number)
-        )
+        status: Status = "torn" if damage is None else "damaged" if damage.rest is None else "covered"
+        finding = self._add(segment.path, status, reason, **_contents(segment, found, number))
         finding.position, finding.offset = found.problem.position, found.chain.next_offset
         finding.holds["bytes_behind"] = segment.file_size_bytes() - segment.size_bytes
-        if damage is not None:
+        if damage is not None and damage.rest is None:
             self.report.lost_offsets = (damage.offset, max(damage.lost_below_offset, damage.offset + 1))
 
-    def _segment_behind(self, segment: Segment, damaged: Segment) -> None:
+    def _segment_behind(self, segment: Segment, damaged: Segment, status: Status = "damaged") -> None:
         """A segment that can't be kept, as what comes before it is gone."""
         chain = BatchChain(segment.base_offset, None)
         problem = scan(segment, chain)
         finding = self._add(
             segment.path,
-            "whole" if problem is None else "damaged",
+            "whole" if problem is None else status,
             f"behind the damage in {damaged.path.name}" if problem is None else problem.reason,
             batches=chain.batch_count,
             first_offset=segment.base_offset,
@@ -322,14 +357,16 @@ class _Inspector:
     # Snapshots, and what else there is.
 
     def _snapshots(self) -> None:
-        covered = 0
         snapshots = SnapshotStore(self.partition, Disk())
         try:
             for snapshot_id in snapshots.ids:
                 if self._snapshot(snapshots, snapshot_id):
-                    covered = max(covered, snapshot_id.end_offset)
+                    self.covered = Covered(snapshot_id, snapshots.ids[-1].end_offset)
         finally:
             snapshots.close()
+
+    def _coverage(self) -> None:
+        covered = 0 if self.covered is None else self.covered.snapshot_id.end_offset
         if covered < self.start_offset:
             self.report.problems.append(
                 f"the log begins at offset {self.start_offset}, and no whole snapshot holds what came before"

@@ -13,7 +13,7 @@ from kraft_wire.log.batch import Batch, BatchHeader, read_header
 from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name
-from kraft_wire.log.recovery import Floor, believed, committed_end
+from kraft_wire.log.recovery import Covered, Floor, believed, committed_end
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import CHUNK_SIZE_BYTES, read_batches, read_range
 from kraft_wire.storage.disk import Disk
@@ -81,11 +81,13 @@ class MetadataLog:
         config: LogConfig = DEFAULT_LOG_CONFIG,
         quorum_epoch: int | None = None,
         empty_start_offset: int = 0,
+        covered: Covered | None = None,
     ) -> MetadataLog:
         """Read and check all that is there, and make sure that it is on stable storage.
 
         ``quorum_epoch`` is the leader epoch in quorum-state, None where there is no such file. A folder
-        without segments begins at ``empty_start_offset``. Raises CorruptLog and changes nothing where more
+        without segments begins at ``empty_start_offset``. ``covered`` is what the
+        snapshots hold. Raises CorruptLog and changes nothing where more
         than a torn tail is wrong; OSError; DiskFailed.
         """
         floor = DurableFloor(folder, disk)
@@ -101,6 +103,7 @@ class MetadataLog:
                 disk,
                 durable_floor=known.offset,
                 max_epoch=quorum_epoch,
+                covered=covered,
             )
         except BaseException:
             floor.close()

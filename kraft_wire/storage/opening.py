@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.log.files import QUORUM_STATE, ElectionState
-from kraft_wire.log.recovery import is_ahead, no_vote_up_to
+from kraft_wire.log.recovery import Covered, is_ahead, no_vote_up_to
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.durable_floor import read_floor
@@ -25,7 +25,7 @@ from kraft_wire.storage.log import LogConfig, MetadataLog
 from kraft_wire.storage.quorum_state import read_election_state
 from kraft_wire.storage.recovery import TornTail
 from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, NO_VOTE_UP_TO, Remembered
-from kraft_wire.storage.repair import cut_damage, set_aside, set_log_aside
+from kraft_wire.storage.repair import begin_at, cut_damage, set_aside, set_log_aside
 from kraft_wire.storage.snapshots import SnapshotStore
 
 NOBODY: Final = -1
@@ -33,10 +33,11 @@ NOBODY: Final = -1
 
 class Recovery(msgspec.Struct):
     """What opening found to be not as a clean stop leaves it, for the operator's log. What is listed as set
-    aside is kept under these names, for good."""
+    aside is kept under these names, for good. ``corrupt_history``: damage that cost nothing else."""
 
     torn_tail: TornTail | None = None
     corrupt_log: CorruptLog | None = None
+    corrupt_history: CorruptLog | None = None
     missing_records: MissingRecords | None = None
     log_set_aside: list[Path] = []
     corrupt_snapshots: list[CorruptSnapshot] = []
@@ -168,10 +169,14 @@ class Opening:
             self.election = None
             self.open_log()
         except CorruptLog as error:
-            self.check_may_cut(error)
-            self.recovery.corrupt_log = error
-            self.remember_loss(max(error.lost_below_offset, *self._known_ends()), error.voters)
-            self.recovery.log_set_aside += cut_damage(self.path, error, self.folder.disk)
+            if error.rest is not None:
+                self.recovery.corrupt_history = error
+                self.recovery.log_set_aside += begin_at(self.path, error.rest, self.folder.disk)
+            else:
+                self.check_may_cut(error)
+                self.recovery.corrupt_log = error
+                self.remember_loss(max(error.lost_below_offset, *self._known_ends()), error.voters)
+                self.recovery.log_set_aside += cut_damage(self.path, error, self.folder.disk)
             self.log = self._open_log()
 
     def _open_log(self) -> MetadataLog:
@@ -181,7 +186,12 @@ class Opening:
             config=self._config,
             quorum_epoch=None if self.election is None else self.election.leader_epoch,
             empty_start_offset=self.covered_offset,
+            covered=self._covered(),
         )
+
+    def _covered(self) -> Covered | None:
+        ids = self.snapshots.ids
+        return Covered(self.usable[-1], ids[-1].end_offset) if self.usable else None
 
     def _known_ends(self) -> Iterable[int]:
         """Up to where the log was durable once, by the other files."""

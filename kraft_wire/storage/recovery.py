@@ -11,6 +11,9 @@ Everything else that does not fit is corruption, and nothing is changed. It is a
 - no whole batch can be found in it or behind it; or those that can are in the same segment, and the bytes
   where it begins were never written. A file system writes the blocks of what isn't flushed in any order, and
   those that a power cut kept from the disk read as zeros. Rotten bits don't.
+
+Corruption costs nothing but history where a whole snapshot holds what it came to, and the log is whole from
+the snapshot's end on, or from a segment's beginning before that.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import QUORUM_STATE
-from kraft_wire.log.recovery import is_torn_tail, lost_below
+from kraft_wire.log.recovery import Covered, Rest, holds_all, is_history, is_torn_tail, lost_below
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptLog, QuorumStateBehind
-from kraft_wire.storage.search import is_cut_off, is_unwritten, look_behind, plausible_batch
+from kraft_wire.storage.search import is_cut_off, is_unwritten, look_behind, plausible_batch, position_of
 from kraft_wire.storage.segment import Segment
 
 
@@ -57,29 +60,46 @@ class Recovered(msgspec.Struct):
 class Diagnosis(msgspec.Struct):
     """What is wrong with a log, if anything is. ``damaged`` is the number of the first segment that can't be
     read to its end, None where all can; ``problem`` says why. It is a torn tail unless there is
-    ``corruption``. ``batch_counts`` are those of the segments, up to that one."""
+    ``corruption``. ``batch_counts`` are those of the segments, up to that one. ``rest`` is what is wrong with
+    the log from the corruption's ``rest`` on: a torn tail at the most."""
 
     chain: BatchChain
     batch_counts: list[int]
     damaged: int | None = None
     problem: CorruptBatch | None = None
     corruption: CorruptLog | None = None
+    rest: Diagnosis | None = None
 
 
 def diagnose(
-    folder: Path, segments: Sequence[Segment], *, durable_floor: int, max_epoch: int | None
+    folder: Path,
+    segments: Sequence[Segment],
+    *,
+    durable_floor: int,
+    max_epoch: int | None,
+    covered: Covered | None = None,
 ) -> Diagnosis:
-    """Read every batch up to the first that can't be there, and judge it; nothing is changed.
+    """Read every batch up to the first that can't be there, and judge it; nothing is changed. ``covered`` is
+    what a whole snapshot holds of the log.
 
     Raises QuorumStateBehind, OSError.
     """
-    chain = BatchChain(segments[0].base_offset, max_epoch)
+    found = _diagnose(folder, segments, BatchChain(segments[0].base_offset, max_epoch), durable_floor)
+    if found.corruption is not None and covered is not None:
+        _look_for_rest(folder, segments, found, covered, max(durable_floor, covered.known_end), max_epoch)
+    return found
+
+
+def _diagnose(
+    folder: Path, segments: Sequence[Segment], chain: BatchChain, durable_floor: int, position: int = 0
+) -> Diagnosis:
+    """From ``position`` in the first of the segments on."""
     counts: list[int] = []
     for number, segment in enumerate(segments):
-        problem = scan(segment, chain)
+        problem = scan(segment, chain, 0 if number else position)
         counts.append(chain.batch_count - sum(counts))
         if problem is not None:
-            _check_quorum_state(folder, segment, chain, problem, max_epoch)
+            _check_quorum_state(folder, segment, chain, problem)
             rest = segments[number:]
             reason = judge(rest, problem, chain.next_offset, durable_floor)
             corruption = _corrupt(rest, problem, chain, reason, durable_floor) if reason else None
@@ -93,19 +113,72 @@ def diagnose(
     return Diagnosis(chain, counts, last, end, corruption)
 
 
+def _look_for_rest(
+    folder: Path,
+    segments: Sequence[Segment],
+    found: Diagnosis,
+    covered: Covered,
+    durable_floor: int,
+    max_epoch: int | None,
+) -> None:
+    """Note in ``found`` from where on the log is whole and, with the snapshot, all that there was."""
+    assert found.corruption is not None, "there is something to do without"
+    end_offset, epoch = covered.snapshot_id
+    first, here, rest = 0, found, None
+    while here.corruption is not None and is_history(here.corruption.offset, covered.snapshot_id):
+        beginning = _next_beginning(segments[first:], here, end_offset)
+        if beginning is None:
+            break
+        first += beginning[0]
+        base_offset, position = segments[first].base_offset, beginning[1]
+        offset = end_offset if position else base_offset
+        rest = Rest(offset, base_offset, position)
+        chain = BatchChain(offset, max_epoch, epoch if offset == end_offset else None)
+        here = _diagnose(folder, segments[first:], chain, durable_floor, position)
+        if position:
+            break
+    epoch_found = here.chain.epochs.epoch_of(end_offset - 1)
+    if rest is not None and here.corruption is None and epoch_found in (epoch, None):
+        found.corruption.rest, found.rest = rest, here
+    elif holds_all(covered, found.corruption.lost_below_offset):
+        found.corruption.rest = Rest(end_offset, None)
+
+
+def _next_beginning(segments: Sequence[Segment], found: Diagnosis, end_offset: int) -> tuple[int, int] | None:
+    """The first place behind damage from where the log may be whole, and that a snapshot reaches which ends
+    at ``end_offset``: the number of a segment, and a position in it."""
+    assert found.damaged is not None and found.problem is not None, "there is damage"
+    damaged = segments[found.damaged]
+    is_gap = found.problem.position == 0 and damaged.base_offset != found.chain.next_offset
+    following = found.damaged if is_gap else found.damaged + 1
+    if following < len(segments) and segments[following].base_offset <= end_offset:
+        return following, 0
+    if is_gap or damaged.base_offset >= end_offset:
+        return None
+    position = position_of(damaged, found.problem.position, found.chain.next_offset, end_offset)
+    return None if position is None else (found.damaged, position)
+
+
 def recover(
-    folder: Path, base_offsets: Sequence[int], disk: Disk, *, durable_floor: int, max_epoch: int | None
+    folder: Path,
+    base_offsets: Sequence[int],
+    disk: Disk,
+    *,
+    durable_floor: int,
+    max_epoch: int | None,
+    covered: Covered | None = None,
 ) -> Recovered:
     """Open the segments that begin at ``base_offsets`` (ascending, at least one), cutting a torn tail away.
 
-    ``max_epoch`` is the epoch in quorum-state, where there is one. Raises CorruptLog, QuorumStateBehind, with
+    ``max_epoch`` is the epoch in quorum-state, where there is one, ``covered`` what a whole snapshot holds.
+    Raises CorruptLog, QuorumStateBehind, with
     every file as it was; OSError; DiskFailed.
     """
     segments: list[Segment] = []
     try:
         for base_offset in base_offsets:
             segments.append(Segment.open(folder, base_offset, disk))
-        found = diagnose(folder, segments, durable_floor=durable_floor, max_epoch=max_epoch)
+        found = diagnose(folder, segments, durable_floor=durable_floor, max_epoch=max_epoch, covered=covered)
         if found.corruption is not None:
             raise found.corruption
         chain, torn = found.chain, None
@@ -118,12 +191,10 @@ def recover(
         raise
 
 
-def _check_quorum_state(
-    folder: Path, segment: Segment, chain: BatchChain, problem: CorruptBatch, max_epoch: int | None
-) -> None:
+def _check_quorum_state(folder: Path, segment: Segment, chain: BatchChain, problem: CorruptBatch) -> None:
     """An epoch that quorum-state doesn't know may be damage to a batch, or to quorum-state: two batches in a
     row are believed. Raises QuorumStateBehind."""
-    if max_epoch is None:
+    if chain.max_epoch is None:
         return
     following: list[Batch] = []
     try:
@@ -137,17 +208,19 @@ def _check_quorum_state(
         return
     first, second = (batch.header for batch in following)
     if second.base_offset == first.next_offset and second.leader_epoch >= first.leader_epoch:
-        raise QuorumStateBehind(folder / QUORUM_STATE, max_epoch, first.leader_epoch)
+        raise QuorumStateBehind(folder / QUORUM_STATE, chain.max_epoch, first.leader_epoch)
 
 
-def scan(segment: Segment, chain: BatchChain) -> CorruptBatch | None:
-    """Feed the segment with its batches; returns what is wrong with the first that cannot be there."""
-    if segment.base_offset != chain.next_offset:
+def scan(segment: Segment, chain: BatchChain, start: int = 0) -> CorruptBatch | None:
+    """Feed the segment with its batches; returns what is wrong with the first that cannot be there. Batches
+    from a ``start`` within the segment on are only looked at."""
+    if not start and segment.base_offset != chain.next_offset:
         return CorruptBatch(0, chain.next_offset, f"the segment begins at offset {segment.base_offset}")
     try:
-        for position, batch in read_batches(segment.fd, 0, segment.file_size_bytes()):
+        for position, batch in read_batches(segment.fd, start, segment.file_size_bytes()):
             chain.take(position, batch)
-            segment.note(batch.header)
+            if not start:
+                segment.note(batch.header)
     except CorruptBatch as error:
         return error
     return None

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from kraft_wire.log.files import LOG_SUFFIX, SEGMENT_SUFFIXES, parse_segment_file_name, segment_file_name
-from kraft_wire.log.recovery import Floor
+from kraft_wire.log.recovery import Floor, Rest
 from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk, read_at
 from kraft_wire.storage.durable_floor import DurableFloor
 from kraft_wire.storage.errors import CorruptLog
@@ -41,19 +41,35 @@ def cut_damage(folder: Path, damage: CorruptLog, disk: Disk) -> list[Path]:
     first = damage.path
     kept: list[Path] = []
     if 0 < damage.position < first.stat().st_size:
-        kept = [_copy_tail(first, damage.position, disk)]
+        kept = [_copy_tail(first, damage.position, aside_path(first), disk)]
     _lower_floor(folder, damage.offset, disk)
     later = [path for path in segment_paths(folder) if path > first]
-    moved = _move_segments(later if damage.position else [first, *later], disk)
+    moved = _move_segments((later if damage.position else [first, *later])[::-1], disk)
     if damage.position:
         _truncate(first, damage.position, disk)
     return [*kept, *moved]
 
 
+def begin_at(folder: Path, rest: Rest, disk: Disk) -> list[Path]:
+    """Let the log begin where it is whole from; returns where what came before is kept. Raises DiskFailed,
+    OSError.
+
+    The rest of a segment has its own name, on stable storage, before anything goes. The lowest segments go
+    first: what a crash leaves is the same log but for its beginning, and begins there again.
+    """
+    paths = segment_paths(folder)
+    if rest.base_offset is None:
+        return _move_segments(paths, disk)
+    first = folder / segment_file_name(rest.offset)
+    if rest.position:
+        _copy_tail(folder / segment_file_name(rest.base_offset), rest.position, first, disk)
+    return _move_segments([path for path in paths if path < first], disk)
+
+
 def set_log_aside(folder: Path, disk: Disk) -> list[Path]:
     """Leave no segment; returns where they are now. Raises DiskFailed."""
     _lower_floor(folder, 0, disk)
-    return _move_segments(segment_paths(folder), disk)
+    return _move_segments(segment_paths(folder)[::-1], disk)
 
 
 def segment_paths(folder: Path) -> list[Path]:
@@ -72,10 +88,9 @@ def _lower_floor(folder: Path, offset: int, disk: Disk) -> None:
         floor.close()
 
 
-def _copy_tail(path: Path, position: int, disk: Disk) -> Path:
-    """Keep what is at ``position`` and behind it."""
-    aside = aside_path(path)
-    temporary = aside.with_name(aside.name + TEMPORARY_SUFFIX)
+def _copy_tail(path: Path, position: int, copy: Path, disk: Disk) -> Path:
+    """Keep what is at ``position`` and behind it under another name."""
+    temporary = copy.with_name(copy.name + TEMPORARY_SUFFIX)
     source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         to = disk.create(temporary)
@@ -87,22 +102,23 @@ def _copy_tail(path: Path, position: int, disk: Disk) -> Path:
             os.close(to)
     finally:
         os.close(source)
-    disk.rename(temporary, aside)
-    return aside
+    disk.rename(temporary, copy)
+    return copy
 
 
 def _move_segments(paths: Sequence[Path], disk: Disk) -> list[Path]:
-    """Keep segments aside that aren't empty. What lies beside them is made from them, and goes."""
+    """Keep segments aside that aren't empty, in this order; returns where, by their offsets. What lies beside
+    them is made from them, and goes."""
     kept: list[Path] = []
-    for path in reversed(paths):
+    for path in paths:
         if path.stat().st_size:
-            kept.insert(0, set_aside(path, disk))
+            kept.append(set_aside(path, disk))
         name = parse_segment_file_name(path.name)
         assert name is not None, "only segments are moved"
         for suffix in SEGMENT_SUFFIXES:
             disk.remove(path.parent / segment_file_name(name[0], suffix))
         disk.flush_folder(path.parent)
-    return kept
+    return sorted(kept)
 
 
 def _truncate(path: Path, size_bytes: int, disk: Disk) -> None:

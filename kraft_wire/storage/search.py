@@ -101,25 +101,44 @@ def is_cut_off(segment: SegmentBytes, position: int, offset: int) -> bool:
     return not is_intact(bytes(rest))
 
 
+def position_of(segment: SegmentBytes, position: int, offset: int, wanted: int) -> int | None:
+    """Where the whole batch is that begins with the ``wanted`` offset, from ``position`` on, where ``offset``
+    should be; None where there is none."""
+    for at, batch in _believable(segment, position, offset):
+        if batch.header.base_offset >= wanted:
+            return at if batch.header.base_offset == wanted else None
+    return None
+
+
 def look_behind(segments: Sequence[SegmentBytes], position: int, offset: int) -> Behind:
     """What was there from ``position`` in the first of the segments on, where ``offset`` should be.
 
-    Neither a batch's offset nor its epoch is covered by its checksum. An offset is believed only if the bytes
-    before it have room for as many records; segments' names are believed.
+    Segments' names are believed.
     """
     behind = Behind(offset)
     for segment in segments:
         behind.end_offset = max(behind.end_offset, segment.base_offset)
         seen = position if segment is segments[0] else 0
-        for at, batch in _islands(segment, seen):
-            room = (at - seen) // MIN_RECORD_SIZE_BYTES
-            if 0 <= batch.header.base_offset - behind.end_offset <= room:
-                behind.end_offset = batch.header.next_offset
-                behind.voters = last_voters(batch) or behind.voters
-                seen = at + batch.header.size_bytes
+        for at, batch in _believable(segment, seen, behind.end_offset):
+            behind.end_offset = batch.header.next_offset
+            behind.voters = last_voters(batch) or behind.voters
+            seen = at + batch.header.size_bytes
         if segment is segments[-1]:
             behind.end_offset += (segment.file_size_bytes() - seen) // MIN_RECORD_SIZE_BYTES
     return behind
+
+
+def _believable(segment: SegmentBytes, position: int, offset: int) -> Iterator[tuple[int, Batch]]:
+    """The whole batches from ``position`` on, where ``offset`` should be, whose own offsets can be.
+
+    Neither a batch's offset nor its epoch is covered by its checksum. An offset is believed only if the bytes
+    before it have room for as many records.
+    """
+    for at, batch in _islands(segment, position):
+        room = (at - position) // MIN_RECORD_SIZE_BYTES
+        if 0 <= batch.header.base_offset - offset <= room:
+            yield at, batch
+            offset, position = batch.header.next_offset, at + batch.header.size_bytes
 
 
 def _islands(segment: SegmentBytes, position: int) -> Iterator[tuple[int, Batch]]:

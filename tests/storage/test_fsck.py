@@ -24,7 +24,7 @@ from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.storage.inspection import Finding, inspect
+from kraft_wire.storage.inspection import NOT_WHOLE, Finding, inspect
 from kraft_wire.storage.log import LogConfig
 from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, NO_VOTE_UP_TO, remembered_text
 from kraft_wire.storage.store import Store
@@ -113,7 +113,7 @@ def look(path: Path) -> dict[str, Finding]:
 
 def damaged(path: Path) -> list[str]:
     """The names of the files that aren't whole."""
-    return [name for name, finding in look(path).items() if finding.status in ("torn", "damaged", "missing")]
+    return [name for name, finding in look(path).items() if finding.status in NOT_WHOLE]
 
 
 def fsck(path: Path, *options: str) -> int:
@@ -221,7 +221,7 @@ def test_a_flipped_bit_is_found_in_every_file(ours: Path, name: str) -> None:
     for position, bit in every_bit(len(before), 40):
         flip(file, position, bit)
         found = inspect(ours)
-        bad = [finding.file for finding in found.findings if finding.status in ("torn", "damaged")]
+        bad = [finding.file for finding in found.findings if finding.status in ("torn", "covered", "damaged")]
         assert name in bad, (position, bit)
         assert found.is_whole is False
         file.write_bytes(before)
@@ -365,6 +365,45 @@ def test_a_terminal_gets_colours(ours: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, check=False)
     assert done.returncode == 0
     assert b"\x1b[32mwhole" in done.stdout
+
+
+def test_damage_that_a_snapshot_makes_up_for_costs_nothing(ours: Path, capsys: Capture) -> None:
+    flip(segments(ours)[0], 400)
+    found = look(ours)
+    assert found[segments(ours)[0].name].status == "covered"
+    assert [found[segment.name].status for segment in segments(ours)[1:]] == ["whole", "whole"]
+    assert fsck(ours) == EXIT_DAMAGED
+    text = capsys.readouterr().out
+    assert "Nothing is lost but history below offset 14: a snapshot holds what it came to." in text
+    assert "would be lost" not in text
+    rest = b"".join(segment.read_bytes() for segment in segments(ours)[1:])
+    text = repaired(ours, capsys)
+    assert "00000000000000000000.log.corrupt-1" in text and "the log begins at offset 14" in text
+    assert b"".join(segment.read_bytes() for segment in segments(ours)) == rest
+    store = open_store(ours, (1, 2, 3))
+    assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (14, END, None)
+
+
+def test_a_snapshot_within_the_damaged_segment_begins_one_of_its_own(ours: Path, capsys: Capture) -> None:
+    whole = segments(ours)[1].read_bytes()
+    store = open_store(ours)
+    store.snapshots.write(SnapshotId(20, 1), encode_snapshot(SnapshotId(20, 1), [], [b"value"], 0, 0))
+    store.close()
+    flip(segments(ours)[1], 400)
+    found = inspect(ours)
+    statuses = {Path(finding.file).name: finding.status for finding in found.findings}
+    assert [statuses[segment.name] for segment in segments(ours)] == ["whole", "covered", "whole"]
+    assert (found.history_lost_below, found.lost_offsets) == (20, None)
+    repaired(ours, capsys)
+    assert [int(segment.stem) for segment in segments(ours)] == [20, 28]
+    assert whole.endswith(segments(ours)[0].read_bytes())
+
+
+def test_json_says_that_nothing_is_lost(ours: Path, capsys: Capture) -> None:
+    flip(segments(ours)[0], 400)
+    assert fsck(ours, "--json") == EXIT_DAMAGED
+    said: dict[str, Any] = msgspec.json.decode(capsys.readouterr().out)["inspection"]
+    assert (said["history_lost_below"], said["lost_offsets"]) == (14, None)
 
 
 # --- a controller that runs

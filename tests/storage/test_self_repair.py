@@ -8,7 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from storage_samples import FIRST_SEGMENT, contents, data_batch, epoch_batches, flip, leader_change, open_log
+from storage_samples import (
+    FIRST_SEGMENT,
+    all_bytes,
+    contents,
+    data_batch,
+    epoch_batches,
+    flip,
+    leader_change,
+    open_log,
+)
 
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
@@ -172,8 +181,9 @@ def test_a_restart_finds_the_log_made_good(path: Path) -> None:
     assert open_store(path).lost_below_offset is None
 
 
-def test_damage_that_a_snapshot_covers_lets_the_log_begin_there(path: Path) -> None:
+def test_damage_on_both_sides_of_a_snapshot_s_end_lets_the_log_begin_there(path: Path) -> None:
     flip(segments(path)[1], 30)
+    flip(segments(path)[-2], 300)
     store = open_store(path)
     assert store.recovery.log_reset_to == 30
     assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (30, 30, END)
@@ -181,6 +191,7 @@ def test_damage_that_a_snapshot_covers_lets_the_log_begin_there(path: Path) -> N
 
 def test_a_lone_voter_refuses_and_names_the_command(path: Path) -> None:
     leads_in(path, NODE_ID)
+    without_snapshots(path)
     flip(segments(path)[1], 30)
     before = contents(partition(path))
     for static in ((NODE_ID,), ()):
@@ -262,7 +273,7 @@ def test_the_voters_of_a_snapshot_decide_where_the_log_names_none(path: Path) ->
     store = open_store(path)
     write_snapshot(store, SnapshotId(35, EPOCH), voters(1, 2))
     store.close()
-    flip(segments(path)[1], 30)
+    flip(segments(path)[-2], 300)
     assert open_store(path, ()).lost_below_offset == END
 
 
@@ -371,6 +382,180 @@ def test_a_snapshot_that_was_ahead_of_the_log_is_missed(path: Path) -> None:
     assert (store.log.end_offset, store.lost_below_offset) == (END, 60)
 
 
+# --- damage that a whole snapshot makes up for
+
+ALONE = (NODE_ID,)
+
+
+def bytes_from(path: Path, offset: int) -> bytes:
+    """The batches that a log of single records has from there on."""
+    batches = [batch for file in segments(path) for batch in batches_of(file)]
+    return b"".join(batch for batch in batches if int.from_bytes(batch[:8], "big") >= offset)
+
+
+def begins_at(path: Path, offset: int, rest: bytes) -> Store:
+    """Alone or not, the node has all that it ever had from there on, and knows."""
+    copy = Path(shutil.copytree(path, path.parent / f"alone-{path.name}"))
+    open_store(copy, ALONE).close()
+    assert not (partition(copy) / LOST_BELOW).exists()
+    assert contents(partition(copy)) != contents(partition(path))
+    shutil.rmtree(copy)
+    store = open_store(path)
+    assert (store.log.start_offset, store.log.end_offset) == (offset, END)
+    assert (store.recovery.corrupt_log, store.lost_below_offset) == (None, None)
+    assert store.recovery.corrupt_history is not None
+    assert all_bytes(store.log) == rest
+    assert store.log.epochs.entries == [(EPOCH, offset)]
+    assert read_floor(partition(path)) == (END, EPOCH, 0)
+    store.close()
+    again = open_store(path, ALONE)
+    assert (again.recovery.corrupt_history, again.recovery.log_set_aside) == (None, [])
+    assert all_bytes(again.log) == rest
+    return again
+
+
+@pytest.mark.parametrize("number", [0, 2, 4])
+def test_damage_below_a_snapshot_costs_the_segments_up_to_it(path: Path, number: int) -> None:
+    flip(segments(path)[number], 30)
+    before = b"".join(file.read_bytes() for file in segments(path))
+    begin = int(segments(path)[number + 1].stem)
+    assert begin <= 30
+    rest = bytes_from(path, begin)
+    begins_at(path, begin, rest).close()
+    assert aside(path) + rest == before
+
+
+def test_a_missing_segment_below_a_snapshot_costs_no_more(path: Path) -> None:
+    segments(path)[1].unlink()
+    begin = int(segments(path)[1].stem)
+    begins_at(path, begin, bytes_from(path, begin))
+
+
+def test_several_damages_below_a_snapshot_cost_the_segments_up_to_the_last(path: Path) -> None:
+    for number in (0, 3):
+        flip(segments(path)[number], 100)
+    begin = int(segments(path)[4].stem)
+    begins_at(path, begin, bytes_from(path, begin))
+
+
+@pytest.fixture
+def undivided(path: Path) -> Path:
+    """The same log in one segment."""
+    whole = b"".join(file.read_bytes() for file in segments(path))
+    for file in segments(path):
+        file.unlink()
+    (partition(path) / FIRST_SEGMENT).write_bytes(whole)
+    return path
+
+
+def test_every_byte_below_a_snapshot_within_the_segment(undivided: Path, tmp_path: Path) -> None:
+    segment = partition(undivided) / FIRST_SEGMENT
+    rest = bytes_from(undivided, 30)
+    whole = segment.read_bytes()
+    for position in range(0, len(whole) - len(rest), 7):
+        copy = Path(shutil.copytree(undivided, tmp_path / "copy"))
+        flip(partition(copy) / FIRST_SEGMENT, position, position % 8)
+        store = open_store(copy, ALONE)
+        # Nothing is wrong with the first batch of a log that says a lower epoch than the second.
+        begin = 30 if store.recovery.corrupt_history is not None else 0
+        assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (begin, END, None)
+        assert begin == 30 or position in range(len(batches_of(segment)[0]))
+        assert all_bytes(store.log).endswith(rest)
+        store.close()
+        shutil.rmtree(copy)
+    flip(segment, 500)
+    begins_at(undivided, 30, rest).close()
+    assert [file.name for file in segments(undivided)] == ["00000000000000000030.log"]
+    assert len(aside(undivided)) == len(whole)
+
+
+def test_a_torn_tail_behind_the_snapshot_is_still_one(undivided: Path) -> None:
+    segment = partition(undivided) / FIRST_SEGMENT
+    flip(segment, 500)
+    rest = bytes_from(undivided, 30)
+    with segment.open("ab") as file:
+        file.write(data_batch(END, EPOCH)[:50])
+    store = open_store(undivided, ALONE)
+    assert store.recovery.corrupt_history is not None and store.recovery.torn_tail is not None
+    assert all_bytes(store.log) == rest
+
+
+def test_damage_behind_the_snapshot_s_end_is_as_bad_as_ever(undivided: Path) -> None:
+    segment = partition(undivided) / FIRST_SEGMENT
+    size_bytes = segment.stat().st_size
+    start = size_bytes - len(bytes_from(undivided, 30))
+    for position in range(start, size_bytes, 41):
+        flip(segment, position)
+        flip(segment, 500)
+        before = contents(partition(undivided))
+        with pytest.raises(CorruptLog):
+            open_store(undivided, ALONE)
+        assert contents(partition(undivided)) == before
+        flip(segment, position)
+        flip(segment, 500)
+
+
+def test_a_snapshot_that_is_damaged_makes_up_for_nothing(path: Path) -> None:
+    for file in partition(path).glob("*.checkpoint"):
+        file.chmod(0o600)
+        flip(file, file.stat().st_size - 5)
+    flip(segments(path)[0], 30)
+    with pytest.raises(CorruptLog):
+        open_store(path, ALONE)
+    assert open_store(path).lost_below_offset == END
+
+
+def test_the_newest_whole_snapshot_counts(path: Path) -> None:
+    newest = partition(path) / "00000000000000000030-0000000002.checkpoint"
+    newest.chmod(0o600)
+    flip(newest, 100)
+    flip(segments(path)[1], 30)
+    begin = int(segments(path)[2].stem)
+    assert begin < 20
+    begins_at(path, begin, bytes_from(path, begin))
+
+
+def test_a_damaged_snapshot_that_was_ahead_of_the_log_is_still_missed(path: Path) -> None:
+    store = open_store(path)
+    write_snapshot(store, SnapshotId(60, EPOCH))
+    store.close()
+    newest = partition(path) / "00000000000000000060-0000000002.checkpoint"
+    newest.chmod(0o600)
+    flip(newest, 100)
+    flip(segments(path)[0], 30)
+    before = contents(partition(path))
+    with pytest.raises(CorruptLog):
+        open_store(path, ALONE)
+    assert contents(partition(path)) == before
+    assert open_store(path).lost_below_offset == 60
+
+
+def test_a_snapshot_of_another_epoch_than_the_log_s_makes_up_for_nothing(undivided: Path) -> None:
+    without_snapshots(undivided)
+    open_store(undivided, ALONE).close()
+    (partition(undivided) / "00000000000000000030-0000000001.checkpoint").write_bytes(
+        b"".join(encode_snapshot(SnapshotId(30, 1), [], [b"value"], 0, 0))
+    )
+    flip(partition(undivided) / FIRST_SEGMENT, 500)
+    with pytest.raises(CorruptLog):
+        open_store(undivided, ALONE)
+
+
+def test_a_snapshot_that_ends_with_the_log_makes_up_for_all_of_it(path: Path) -> None:
+    store = open_store(path)
+    write_snapshot(store, SnapshotId(END, EPOCH))
+    store.close()
+    last_but_one = segments(path)[-2]
+    flip(last_but_one, 300)
+    segments(path)[-1].unlink()
+    (partition(path) / "durable-floor").unlink()
+    with last_but_one.open("ab") as file:
+        file.write(data_batch(END - 1, EPOCH))
+    store = open_store(path, ALONE)
+    assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (END, END, None)
+    assert store.log.epochs.entries == []
+
+
 # --- a crash in the middle
 
 
@@ -432,6 +617,44 @@ def test_a_repair_that_is_interrupted_anywhere_goes_on(
         assert store.log.end_offset < END
         store.close()
         kept = aside(copy) + b"".join(file.read_bytes() for file in segments(copy))
+        assert all(batch in kept for batch in damaged)
+        shutil.rmtree(copy)
+        if finished:
+            assert changes > 10
+            return
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("damage", ["between segments", "within a segment", "in several segments"])
+def test_beginning_at_a_snapshot_goes_on_wherever_it_was_interrupted(
+    path: Path, tmp_path_factory: pytest.TempPathFactory, damage: str
+) -> None:
+    begin = int(segments(path)[3].stem)
+    if damage == "in several segments":
+        flip(segments(path)[0], 100)
+    elif damage == "within a segment":
+        store = open_store(path)
+        write_snapshot(store, SnapshotId(begin := 32, EPOCH))
+        store.close()
+        flip(segments(path)[6], 30)
+    flip(segments(path)[2], 100)
+    damaged = [batch for file in segments(path) for batch in batches_of(file)]
+    rest = bytes_from(path, begin)
+    for changes in range(300):
+        copy = tmp_path_factory.mktemp("copy") / "data"
+        shutil.copytree(path, copy)
+        with pytest.MonkeyPatch.context() as patch:
+            crash_after(changes, patch)
+            try:
+                open_store(copy, ALONE).close()
+                finished = True
+            except Crash:
+                finished = False
+        store = open_store(copy, ALONE)
+        assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (begin, END, None)
+        assert all_bytes(store.log) == rest
+        store.close()
+        kept = aside(copy) + rest
         assert all(batch in kept for batch in damaged)
         shutil.rmtree(copy)
         if finished:

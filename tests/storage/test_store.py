@@ -80,6 +80,8 @@ def test_a_new_folder_misses_no_quorum_state(path: Path) -> None:
 
 
 def test_a_refused_folder_is_not_left_locked(used: Path) -> None:
+    for snapshot in partition(used).glob("*.checkpoint"):
+        snapshot.unlink()
     flip(partition(used) / FIRST_SEGMENT, 30)
     with pytest.raises(CorruptLog):
         open_store(used)
