@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from kraft_wire.cli.errors import CommandError
+from kraft_wire.cli.errors import CommandError, run_to_the_end
 from kraft_wire.cli.formatting import format_node
 from kraft_wire.cli.storage_format import only_voter
 from kraft_wire.metadata.features import initial_levels
@@ -113,7 +113,7 @@ def _run_in(folder: Path, port: int, broker_port: int) -> int:
 
     from kraft_wire.server.main import run
 
-    return run(server_config(controller, "dev"), tell)
+    return run_to_the_end(lambda: run(server_config(controller, "dev"), tell))
 
 
 def _format(controller: Mapping[str, str], broker: Mapping[str, str]) -> None:

@@ -6,6 +6,8 @@ keyboard.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -40,6 +42,22 @@ def explain(error: Exception) -> str | None:
         UnknownLevel,
     )
     return str(error) if isinstance(error, expected) else None
+
+
+def run_to_the_end(run: Callable[[], int]) -> int:
+    """Run a server; what ends it is told as the rest of its life is, in the log."""
+    try:
+        return run()
+    except Exception as error:
+        from kraft_wire.server.logging import get_logger
+
+        log = get_logger(__name__)
+        reason = explain(error)
+        if reason is None:
+            log.exception("the process ends by a defect")
+        else:
+            log.error("the process ends", error=reason)
+        return EXIT_FAILED
 
 
 def _explain_os_error(error: OSError) -> str:

@@ -36,9 +36,10 @@ def server(file: str, /, *, override: Sequence[str] = (), log_level: str | None 
     log = get_logger(__name__)
     for warning in config.warnings:
         log.warning(warning, file=file)
+    from kraft_wire.cli.errors import run_to_the_end
     from kraft_wire.server.main import run
 
-    return run(config)
+    return run_to_the_end(lambda: run(config))
 
 
 def plain_arguments(words: Sequence[str]) -> tuple[str, ServerArguments] | None:

@@ -108,6 +108,13 @@ class MissingRecords(StorageError):
 
 _NOT_THE_DISK_S_FAULT = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 """A path that is wrong, or another user's."""
+_WHAT_TO_DO = {
+    errno.ENOSPC: "the disk is full: make room, and start again",
+    errno.EDQUOT: "the user's quota of the disk is used up: make room, and start again",
+    errno.EMFILE: "the process has too many files open: raise its limit (ulimit -n), and start again",
+    errno.ENFILE: "the system has too many files open",
+}
+"""What has another reason than a broken disk."""
 
 
 class DiskFailed(StorageError):
@@ -120,7 +127,7 @@ class DiskFailed(StorageError):
     def __init__(self, path: Path, what: str, error: OSError) -> None:
         reason = f"{what} failed: {error.strerror or error}"
         if error.errno not in _NOT_THE_DISK_S_FAULT:
-            reason += "; the disk is not to be trusted"
+            reason += f"; {_WHAT_TO_DO.get(error.errno or 0, 'the disk is not to be trusted')}"
         super().__init__(path, reason)
         self.errno = error.errno
 

@@ -76,7 +76,10 @@ def test_the_flush_is_not_tried_again(tmp_path: Path) -> None:
         with controller.client() as client:
             acknowledged = write_until_it_dies(client)
         assert controller.ended() == 1
-        assert "Input/output error; the disk is not to be trusted" in controller.text
+        end = controller.wait_for("the process ends")
+        assert end["level"] == "error"
+        assert end["error"].endswith("Input/output error; the disk is not to be trusted")
+        assert controller.text.splitlines()[-1].startswith("{"), "in the log as everything else"
     assert found_again(file) in (acknowledged, acknowledged + 1)
 
 

@@ -129,7 +129,7 @@ def test_a_snapshot_that_a_full_disk_refuses_leaves_nothing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(DiskFailed, match="No space left"):
+    with pytest.raises(DiskFailed, match="No space left on device; the disk is full: make room"):
         write_snapshot(tmp_path, ID, PIECES, Disk())
     assert names(tmp_path) == []
 
