@@ -120,10 +120,14 @@ class ControllerProcess:
         host, port = self.wait_for("listening")["address"].split(":")
         return Client(host, int(port))
 
-    def terminate(self) -> int:
-        """SIGTERM; returns the exit code."""
-        self._process.send_signal(signal.SIGTERM)
+    def terminate(self, by: signal.Signals = signal.SIGTERM) -> int:
+        """SIGTERM, or another; returns the exit code."""
+        self._process.send_signal(by)
         return self.ended()
+
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        self._process.send_signal(signal.SIGHUP)
 
     def ended(self) -> int:
         """Wait for the process to end by itself; returns the exit code."""

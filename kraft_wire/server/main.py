@@ -20,11 +20,15 @@ from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
 
+SIGNALLED = 128
+"""Added to a signal's number where it is the exit status."""
+
 log = get_logger(__name__)
 
 
 def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> int:
-    """Run a controller until SIGTERM or SIGINT; returns 0 after a graceful stop.
+    """Run a controller until SIGTERM, SIGINT or SIGHUP; returns the exit status after a graceful stop: 0, and
+    that of Java's processes after SIGHUP, since nobody hangs up to end a service.
 
     ``when_bound`` is called once the folder is locked and every listener is bound.
 
@@ -33,13 +37,13 @@ def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> i
     """
     store = open_store(config)
     with _single_error():
-        trio.run(_serve, config, store, when_bound)
+        received = trio.run(_serve, config, store, when_bound)
     store.close()
     log.info("stopped")
-    return 0
+    return SIGNALLED + received if received is signal.SIGHUP else 0
 
 
-async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], None] | None) -> None:
+async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], None] | None) -> signal.Signals:
     bound = await bind(config.listeners, config.sockets.socket_listen_backlog_size)
     if when_bound is not None:
         when_bound()
@@ -54,18 +58,26 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     )
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
     acceptor = Acceptor(limits, owner.submit, owner.abandon, max_connections(raise_file_limit()))
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with trio.open_signal_receiver(*_ending_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
             nursery.start_soon(warm_up, owner.activated)
             async with trio.open_nursery() as accepting:
                 for listener in bound:
                     accepting.start_soon(acceptor.serve, listener)
-                log.info("stopping", signal=signal.Signals(await anext(signals)).name)
+                received = signal.Signals(await anext(signals))
+                log.info("stopping", signal=received.name)
                 await owner.stop()
                 await acceptor.drain()
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
+    return received
+
+
+def _ending_signals() -> list[signal.Signals]:
+    """What stops it. Under nohup SIGHUP is ignored, and stays so."""
+    signals = [signal.SIGTERM, signal.SIGINT]
+    return signals if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*signals, signal.SIGHUP]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,22 @@ def test_sigterm_stops_it_with_0_and_what_was_written_is_there_again(tmp_path: P
     file = _written(tmp_path)
     with ControllerProcess(file) as controller, controller.client() as client:
         assert client.config(KEY) == "1234567"
+
+
+def test_sighup_stops_it_as_gracefully_with_java_s_exit_status(tmp_path: Path) -> None:
+    with ControllerProcess(formatted(tmp_path)) as controller:
+        controller.wait_for("active controller")
+        assert controller.terminate(signal.SIGHUP) == 129
+        assert controller.wait_for("stopping")["signal"] == "SIGHUP"
+        controller.wait_for("stopped")
+
+
+def test_under_nohup_a_hangup_stops_nothing(tmp_path: Path) -> None:
+    with ControllerProcess(formatted(tmp_path), ["nohup"]) as controller, controller.client() as client:
+        controller.hang_up()
+        client.set_config(KEY, "1234567")
+        assert controller.terminate() == 0
+        assert controller.wait_for("stopping")["signal"] == "SIGTERM"
 
 
 def test_what_was_committed_is_applied_before_anybody_leads(tmp_path: Path) -> None:
