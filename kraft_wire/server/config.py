@@ -73,6 +73,7 @@ class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):
     socket_request_max_bytes: int = 100 * 1024 * 1024
     socket_listen_backlog_size: int = 50
     connections_max_idle_ms: int = 600_000
+    max_connections: int = 2**31 - 1
 
 
 class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):

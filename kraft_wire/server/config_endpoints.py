@@ -117,6 +117,8 @@ def parse_voters(entries: Iterable[str]) -> tuple[StaticVoter, ...]:
         if not at or not _NODE_ID.fullmatch(id_text):
             raise BadAddress(f"{entry!r} is not id@host:port")
         host, port = parse_host_port(address)
+        if int(id_text) in voters:
+            raise BadAddress(f"node id {int(id_text)} is there twice")
         voters[int(id_text)] = StaticVoter(int(id_text), host, port)
     return tuple(voters.values())
 

@@ -15,14 +15,17 @@ RESERVED_FILES = 128
 UNLIMITED = 1_000_000
 
 
-def raise_file_limit() -> int:
-    """Take all the open files that this process may have (as Java does); returns how many that is."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY:
-        # Such a system has another limit, which it doesn't tell: what is set works.
-        return UNLIMITED if soft == resource.RLIM_INFINITY else soft
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
+def raise_file_limit() -> None:
+    """Take all the open files that this process may have (as Java does)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:  # such a system has another limit, which it doesn't tell
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def file_limit() -> int:
+    """How many open files this process may have now: somebody may change that while it runs."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 def max_connections(file_limit: int) -> int:

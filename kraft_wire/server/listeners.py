@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 import trio
@@ -16,6 +19,10 @@ from kraft_wire.server.logging import get_logger
 log = get_logger(__name__)
 
 DRAIN_SECONDS = 1.0
+ACCEPT_AGAIN_SECONDS: Final = 0.1
+WARNING_INTERVAL_SECONDS: Final = 10.0
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""What the system lacks for another connection; some may go, and then there is room again."""
 
 
 class CannotListen(OSError):
@@ -60,8 +67,27 @@ def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[En
     ]
 
 
+class Refusals:
+    """Connections that weren't let in: counted, and told of now and then."""
+
+    def __init__(self) -> None:
+        self._untold = 0
+        self._quiet_until_s = 0.0
+
+    def tell(self, listener: str, reason: str, open_count: int) -> None:
+        """One more."""
+        self._untold += 1
+        if trio.current_time() < self._quiet_until_s:
+            return
+        log.warning(
+            "connections refused", listener=listener, reason=reason, refused=self._untold, open=open_count
+        )
+        self._untold = 0
+        self._quiet_until_s = trio.current_time() + WARNING_INTERVAL_SECONDS
+
+
 class Acceptor:
-    """Accepts connections until cancelled, and knows those that are open. More than ``max_connections`` are
+    """Accepts connections until cancelled, and knows those that are open. More than ``max_connections()`` are
     closed as they come.
     """
 
@@ -70,27 +96,44 @@ class Acceptor:
         limits: Limits,
         submit: Callable[[ApiRequest], None],
         abandon: Callable[[Slot], None],
-        max_connections: int,
+        max_connections: Callable[[], int],
     ) -> None:
         self._limits = limits
         self._max_connections = max_connections
         self._submit = submit
         self._abandon = abandon
         self._open: set[Connection] = set()
+        self._refusals = Refusals()
 
     async def serve(self, listener: Bound) -> None:
         """Accept on all of a listener's sockets."""
-        name = listener.endpoint.name
+        log.info("listening", listener=listener.endpoint.name, address=_bound_address(listener))
+        async with trio.open_nursery() as nursery:
+            for each in listener.sockets:
+                nursery.start_soon(self._keep_accepting, each, listener.endpoint.name, nursery)
 
-        async def handle(stream: trio.SocketStream) -> None:
-            if len(self._open) >= self._max_connections:
-                log.warning("connection refused: too many are open", listener=name, open=len(self._open))
-                await stream.aclose()
-                return
-            await self._run(Connection(stream, name, self._limits, self._submit, self._abandon))
+    async def _keep_accepting(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
+        async with listener:
+            while True:
+                await self._accept(listener, name, nursery)
 
-        log.info("listening", listener=name, address=_bound_address(listener))
-        await trio.serve_listeners(handle, list(listener.sockets))
+    async def _accept(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
+        try:
+            stream = await listener.accept()
+        except OSError as error:
+            if error.errno not in EXHAUSTED:
+                raise
+            self._refusals.tell(name, os.strerror(error.errno), len(self._open))
+            await trio.sleep(ACCEPT_AGAIN_SECONDS)
+        else:
+            nursery.start_soon(self._handle, stream, name)
+
+    async def _handle(self, stream: trio.SocketStream, name: str) -> None:
+        if len(self._open) >= self._max_connections():
+            self._refusals.tell(name, "too many are open", len(self._open))
+            await stream.aclose()
+            return
+        await self._run(Connection(stream, name, self._limits, self._submit, self._abandon))
 
     async def drain(self) -> None:
         """Give responses that are ready a moment to leave."""

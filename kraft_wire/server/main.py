@@ -11,7 +11,7 @@ import trio
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.config import ServerConfig
 from kraft_wire.server.connection import Limits
-from kraft_wire.server.file_limit import max_connections, raise_file_limit
+from kraft_wire.server.file_limit import file_limit, max_connections, raise_file_limit
 from kraft_wire.server.listeners import Acceptor, advertised, bind
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.owner import NodeOwner, read_clocks
@@ -57,7 +57,13 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         client_id=f"raft-client-{config.node_id}",
     )
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
-    acceptor = Acceptor(limits, owner.submit, owner.abandon, max_connections(raise_file_limit()))
+    raise_file_limit()
+    acceptor = Acceptor(
+        limits,
+        owner.submit,
+        owner.abandon,
+        lambda: min(config.sockets.max_connections, max_connections(file_limit())),
+    )
     with trio.open_signal_receiver(*_ending_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)

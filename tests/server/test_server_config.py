@@ -179,6 +179,7 @@ def test_one_problem_is_one_line() -> None:
             "advertised.listeners: nobody can reach 0.0.0.0; give an address",
         ),
         ({"controller.quorum.voters": "1@:9193"}, "controller.quorum.voters: ':9193' is not host:port"),
+        ({"controller.quorum.voters": "1@h:1,1@g:1"}, "controller.quorum.voters: node id 1 is there twice"),
         ({"controller.quorum.voters": "x@h:1"}, "controller.quorum.voters: 'x@h:1' is not id@host:port"),
         (
             {"controller.quorum.voters": "2@h:1,3@h:1"},
