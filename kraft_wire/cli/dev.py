@@ -34,7 +34,7 @@ def dev(
     broker_port: int = DEFAULT_BROKER_PORT,
     log_level: str | None = None,
 ) -> int:
-    """Run a controller of its own cluster, ready for a broker, until SIGTERM or SIGINT.
+    """Run a controller of its own cluster, ready for a broker, until SIGTERM, SIGINT or SIGHUP.
 
     Formats a folder for the controller and one for a broker, writes the broker's properties beside them and
     prints them. A real Kafka broker starts with that file as it is.

@@ -17,7 +17,7 @@ class ServerArguments(TypedDict, total=False):
 
 
 def server(file: str, /, *, override: Sequence[str] = (), log_level: str | None = None) -> int:
-    """Run a controller on a formatted folder, until SIGTERM or SIGINT.
+    """Run a controller on a formatted folder, until SIGTERM, SIGINT or SIGHUP.
 
     Parameters
     ----------

@@ -31,10 +31,11 @@ def _check_membership(config: RaftConfig, history: VoterSetHistory) -> None:
             "there are no voters: format the folder with --standalone or --initial-controllers, or set"
             " controller.quorum.voters or controller.quorum.bootstrap.servers"
         )
-    if history.kraft_version >= 1 and history.voters_offset is None:
+    if history.kraft_version >= 1 and history.voters_offset is None and voters.voters:
         raise CannotStart(
-            f"kraft.version is {history.kraft_version} but neither the log nor a snapshot names the voters:"
-            " the 0-0 checkpoint that format wrote is missing"
+            f"with kraft.version {history.kraft_version} controller.quorum.voters doesn't count, and neither"
+            " the log nor a snapshot names the voters: set controller.quorum.bootstrap.servers instead, to"
+            " observe the quorum that is there"
         )
     if _can_never_lead(config, history):
         raise CannotStart(

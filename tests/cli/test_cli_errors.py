@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.errors import CommandError, explain
+from kraft_wire.cli.errors import EXIT_FAILED, CommandError, explain, run_to_the_end
 from kraft_wire.controller.activation import ActivationError
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.metadata.errors import FeatureError, ReplayError
@@ -54,3 +54,27 @@ def test_errors_of_the_system_name_the_file() -> None:
 )
 def test_defects_need_their_traceback(error: Exception) -> None:
     assert explain(error) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "fields", "has_traceback"),
+    [
+        (FolderLocked(Path("/data/.lock")), {"error": str(FolderLocked(Path("/data/.lock")))}, False),
+        (InvariantViolated("two leaders"), {}, True),
+    ],
+)
+def test_what_ends_a_server_is_an_entry_of_its_log(
+    error: Exception, fields: dict[str, str], has_traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run() -> int:
+        raise error
+
+    assert run_to_the_end(run) == EXIT_FAILED
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.__dict__["fields"] == fields
+    assert (record.exc_info is not None) == has_traceback
+
+
+def test_a_server_that_ends_in_peace_says_how() -> None:
+    assert run_to_the_end(lambda: 129) == 129

@@ -242,8 +242,18 @@ def test_no_voters_at_all() -> None:
 
 def test_kraft_version_1_without_voters_in_the_log() -> None:
     durable = DurableState(control_records=[(-1, KRaftVersionRecord(kraft_version=1))])
-    with pytest.raises(CannotStart, match="0-0 checkpoint"):
+    with pytest.raises(CannotStart, match=r"controller\.quorum\.voters doesn't count"):
         LoneNode(durable=durable)
+
+
+def test_a_node_that_was_formatted_without_initial_controllers_looks_for_the_quorum() -> None:
+    durable = DurableState(control_records=[(-1, KRaftVersionRecord(kraft_version=1))])
+    servers = (("other.example", 9093),)
+    node = LoneNode(config(static=VoterSet(), bootstrap_servers=servers), durable, start=False)
+    (sent,) = of_type(node.step(Start()), SendRequest)
+    assert (sent.peer.host, sent.peer.port) == servers[0]
+    assert isinstance(sent.request, FetchRequest)
+    assert node.core.role is Role.UNATTACHED
 
 
 def test_a_kraft_version_of_the_future() -> None:
