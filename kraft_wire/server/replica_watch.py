@@ -1,5 +1,5 @@
 """Who asks us as a replica, and is not who it should be: of another cluster, a voter's id with another
-directory, or two processes that are the same replica.
+directory, a node that takes itself for a voter, or two processes that are the same replica.
 
 No I/O and no clock. What was told once is told again when it has changed.
 """
@@ -57,6 +57,7 @@ class ReplicaWatch:
         self._cluster_id = cluster_id
         self._clusters: dict[int, str] = {}
         self._fetchers: dict[int, Fetcher] = {}
+        self._strangers: set[int] = set()
 
     def other_cluster_of(self, node_id: int) -> str | None:
         """The cluster id that this node named, if it isn't ours."""
@@ -75,6 +76,8 @@ class ReplicaWatch:
             self._clusters.pop(replica_id, None)
         if isinstance(request, FetchRequest):
             return self._fetches(replica_id, request, address, voters)
+        if isinstance(request, VoteRequest | BeginQuorumEpochRequest):
+            return self._acts_as_voter(replica_id, address, voters)
         return None
 
     def _of_another_cluster(self, replica_id: int, cluster_id: str, address: str) -> News | None:
@@ -92,6 +95,20 @@ class ReplicaWatch:
                 "its_cluster_id": cluster_id,
                 "cluster_id": self._cluster_id,
             },
+        )
+
+    def _acts_as_voter(self, replica_id: int, address: str, voters: VoterSet) -> News | None:
+        if not voters.voters or voters.get(replica_id) is not None:
+            self._strangers.discard(replica_id)
+            return None
+        if replica_id in self._strangers or len(self._strangers) >= MAX_REPLICAS:
+            return None
+        self._strangers.add(replica_id)
+        return News(
+            True,
+            "a node acts as a voter that isn't among the voters known here: compare controller.quorum.voters,"
+            " or what the folders were formatted with",
+            {"node_id": replica_id, "peer": address, "voters": list(voters.ids)},
         )
 
     def _fetches(self, replica_id: int, request: FetchRequest, address: str, voters: VoterSet) -> News | None:

@@ -135,3 +135,16 @@ def test_a_node_whose_directory_is_not_the_voter_s_is_told_both() -> None:
     assert disowned(ReplicaKey(3, DIRECTORY), VOTERS) is None
     assert disowned(ReplicaKey(4, OTHER_DIRECTORY), VOTERS) is None
     assert disowned(ReplicaKey(3, DIRECTORY), VoterSet()) is None
+
+
+@pytest.mark.parametrize("request_", [vote(OURS), begin(OURS)], ids=lambda request: type(request).__name__)
+def test_a_node_with_another_list_of_voters_is_told_once(request_: Message) -> None:
+    watch = ReplicaWatch(OURS)
+    shorter = static_voters("CONTROLLER", {1: ("one.example", 9093), 2: ("two.example", 9093)})
+    news = watch.asked(request_, ADDRESS, shorter)
+    assert news is not None
+    assert news.is_warning
+    assert news.fields == {"node_id": 3, "peer": ADDRESS, "voters": [1, 2]}
+    assert watch.asked(request_, ADDRESS, shorter) is None
+    assert watch.asked(request_, ADDRESS, VOTERS) is None
+    assert ReplicaWatch(OURS).asked(request_, ADDRESS, VoterSet()) is None
