@@ -22,6 +22,7 @@ _COLOURS: Final[dict[Status, str]] = {
     "whole": "green",
     "torn": "yellow",
     "covered": "yellow",
+    "incomplete": "yellow",
     "damaged": "red",
     "missing": "red",
 }
@@ -62,7 +63,7 @@ def fsck(directory: Path, /, *, repair: bool = False, json: bool = False) -> int
 
 def _fsck(directory: Path, repair: bool, json: bool) -> int:
     before = inspect(directory)
-    if not repair or before.is_whole:
+    if not repair or not before.is_repairable:
         _show(Report(str(directory), before.is_whole, before, [] if repair else None), json)
         return EXIT_WHOLE if before.is_whole else EXIT_DAMAGED
     try:
@@ -88,7 +89,7 @@ def _repaired(recovery: Recovery) -> Iterator[str]:
         yield f"set aside: {recovery.quorum_state_set_aside}"
     if recovery.torn_tail is not None:
         torn = recovery.torn_tail
-        yield f"cut off: {torn.size_bytes} bytes of {torn.path}, which were never flushed as a whole"
+        yield f"cut off: {torn.size_bytes} bytes of {torn.path}, which a crash left incomplete"
     if recovery.log_reset_to is not None:
         yield f"the log begins anew at offset {recovery.log_reset_to}, the end of the newest whole snapshot"
 
@@ -159,8 +160,15 @@ def _verdict(report: Report) -> str:
     if report.repaired:
         return "This is what could be repaired."
     statuses = {finding.status for finding in report.inspection.findings} & NOT_WHOLE
+    if statuses == {"incomplete"} and not report.inspection.problems:
+        return "Nothing is damaged; it is incomplete, and gets what it lacks from the leader."
     if statuses == {"torn"} and not report.inspection.problems:
-        return "A crash tore off the log's end, which was never flushed: the next start cuts it."
+        if report.inspection.is_floor_known:
+            return "A crash tore off the log's end, which was never flushed: the next start cuts it."
+        return (
+            "The log's end is torn off, and the next start cuts it. Without durable-floor nobody knows "
+            "whether it had been flushed and acknowledged."
+        )
     if report.inspection.controller_pid is not None:
         return "Stop the controller before anything is repaired."
     if statuses <= {"torn", "covered"} and not report.inspection.problems:

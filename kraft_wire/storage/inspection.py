@@ -69,11 +69,21 @@ from kraft_wire.storage.snapshots import (
 )
 
 Status = Literal[
-    "whole", "torn", "covered", "damaged", "missing", "unchecked", "aside", "leftover", "unknown"
+    "whole",
+    "torn",
+    "covered",
+    "incomplete",
+    "damaged",
+    "missing",
+    "unchecked",
+    "aside",
+    "leftover",
+    "unknown",
 ]
-"""covered: damaged, and a whole snapshot holds what it came to."""
+"""covered: damaged, and a whole snapshot holds what it came to. incomplete: the log lacks what it had once,
+and gets it from the leader."""
 Contents = dict[str, int | str | None]
-NOT_WHOLE: Final = frozenset({"torn", "covered", "damaged", "missing"})
+NOT_WHOLE: Final = frozenset({"torn", "covered", "incomplete", "damaged", "missing"})
 _ATTEMPTS = 5
 
 
@@ -91,7 +101,8 @@ class Finding(msgspec.Struct, omit_defaults=True):
 class Inspection(msgspec.Struct):
     """What was found. ``lost_offsets``: what cutting the damage out would cost, from the first on, below the
     second. ``history_lost_below``: it costs nothing but what is below this offset, where a snapshot goes on.
-    ``problems`` are those of the folder as a whole."""
+    ``is_floor_known``: by durable-floor, what was never flushed is told from what was. ``problems`` are those
+    of the folder as a whole."""
 
     folder: str
     controller_pid: int | None
@@ -99,10 +110,17 @@ class Inspection(msgspec.Struct):
     problems: list[str] = []
     lost_offsets: tuple[int, int] | None = None
     history_lost_below: int | None = None
+    is_floor_known: bool = False
 
     @property
     def is_whole(self) -> bool:
         return not self.problems and not any(finding.status in NOT_WHOLE for finding in self.findings)
+
+    @property
+    def is_repairable(self) -> bool:
+        """Whether anything is wrong that a repair could change."""
+        statuses = {finding.status for finding in self.findings}
+        return bool(self.problems or statuses & (NOT_WHOLE - {"incomplete"}))
 
 
 def metadata_dir_of(folder: Path) -> Path:
@@ -143,6 +161,7 @@ class _Inspector:
         if self.partition.is_dir():
             self._snapshots()
             self._log()
+            self._losses()
             self._others()
         return self.report
 
@@ -206,15 +225,18 @@ class _Inspector:
         path = self.partition / DURABLE_FLOOR
         text = path.read_bytes().decode("latin-1")
         floor = parse_floor(text)
-        if floor is None and text:
+        if not text:
+            raise CorruptFile(path, "it is empty")
+        if floor is None:
             raise CorruptFile(path, "it is damaged, or was written by an unreleased version")
-        return {} if floor is None else {"offset": floor.offset, "quorum_epoch": floor.quorum_epoch}
+        return {"offset": floor.offset, "quorum_epoch": floor.quorum_epoch}
 
     # The log.
 
     def _log(self) -> None:
         floor = read_floor(self.partition)
         durable_floor = believed(floor, self.quorum_epoch).offset
+        self.report.is_floor_known = believed(floor, self.quorum_epoch) == floor
         # A running controller may begin an epoch between two of our looks.
         max_epoch = None if self.report.controller_pid is not None else self.quorum_epoch
         with ExitStack() as stack:
@@ -222,6 +244,8 @@ class _Inspector:
             if not segments and durable_floor:
                 self.report.problems.append(f"the log is gone; it was durable up to offset {durable_floor}")
                 self.report.lost_offsets = (0, durable_floor)
+            elif not segments and self._had_log():
+                self.report.problems.append("the log is gone; other files say that there was one")
             if not segments:
                 return
             try:
@@ -253,12 +277,31 @@ class _Inspector:
                 problem = f"and there was one, of epoch {floor.quorum_epoch}"
                 self._add(self.partition / QUORUM_STATE, "missing", problem)
 
-    def _find(self, path: Path, problem: str) -> None:
-        """What was taken for whole is damaged."""
+    def _losses(self) -> None:
+        """What the log has to hold again before this node votes."""
+        path = self.partition / LOST_BELOW
+        lost_below = read_remembered(path) if self._status_of(path) == "whole" else None
+        if lost_below is not None and lost_below > self.end_offset:
+            problem = f"the log ends at offset {self.end_offset}, and had records below {lost_below} once; "
+            self._find(
+                path, problem + "this node doesn't vote until it has them from the leader", "incomplete"
+            )
+
+    def _status_of(self, path: Path) -> Status | None:
+        name = str(path.relative_to(self.root))
+        return next((finding.status for finding in self.report.findings if finding.file == name), None)
+
+    def _find(self, path: Path, problem: str, status: Status = "damaged") -> None:
+        """What was taken for whole isn't."""
         name = str(path.relative_to(self.root))
         for finding in self.report.findings:
             if finding.file == name:
-                finding.status, finding.problem = "damaged", problem
+                finding.status, finding.problem = status, problem
+
+    def _had_log(self) -> bool:
+        """A node makes its first segment before it takes part in anything."""
+        files = (self.partition / EPOCH_CHECKPOINT, *self.partition.glob(f"*{INDEX_SUFFIX}"))
+        return bool(self.quorum_epoch) or any(path.exists() for path in files)
 
     def _open_segments(self, stack: ExitStack) -> list[Segment]:
         segments = []

@@ -12,6 +12,7 @@ from kraft_wire.log.files import QUORUM_STATE, ElectionState
 from kraft_wire.log.recovery import Covered, is_ahead, no_vote_up_to
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.storage.durable_floor import FILE_NAME as DURABLE_FLOOR
 from kraft_wire.storage.durable_floor import read_floor
 from kraft_wire.storage.errors import (
     CorruptFile,
@@ -65,6 +66,8 @@ class Opening:
         self.election: ElectionState | None = None
         self.log: MetadataLog | None = None
         self.floor_found = read_floor(self.path)
+        if self.floor_found is None and (self.path / DURABLE_FLOOR).exists():
+            self.recovery.made_anew.append(self.path / DURABLE_FLOOR)
         self.lost_below = Remembered(self.path / LOST_BELOW, folder.disk)
         self.no_vote_up_to = Remembered(self.path / NO_VOTE_UP_TO, folder.disk)
         self.snapshots = SnapshotStore(self.path, folder.disk)

@@ -208,7 +208,7 @@ FILES = [
 def with_notes(path: Path) -> Path:
     """The same, with something to remember."""
     for name in (LOST_BELOW, NO_VOTE_UP_TO):
-        (partition(path) / name).write_text(remembered_text(1234))
+        (partition(path) / name).write_text(remembered_text(END))
     return path
 
 
@@ -282,6 +282,48 @@ def test_a_torn_tail_is_named(ours: Path, capsys: Capture) -> None:
     assert (finding.status, finding.offset, finding.holds["bytes_behind"]) == ("torn", END, 7)
     assert fsck(ours) == EXIT_DAMAGED
     assert "the next start cuts it" in capsys.readouterr().out
+
+
+def test_a_torn_tail_without_a_floor_may_have_been_acknowledged(ours: Path, capsys: Capture) -> None:
+    (partition(ours) / "durable-floor").unlink()
+    change_file(segments(ours)[-1], lambda data: data.extend(b"\x00" * 7))
+    assert fsck(ours) == EXIT_DAMAGED
+    text = capsys.readouterr().out
+    assert "nobody knows whether it had been flushed" in text
+    assert "never flushed" not in text
+
+
+def test_an_empty_floor_is_not_whole_and_is_made_anew(ours: Path) -> None:
+    floor = partition(ours) / "durable-floor"
+    floor.write_bytes(b"")
+    assert damaged(ours) == ["durable-floor"]
+    store = open_store(ours)
+    assert store.recovery.made_anew == [floor]
+    store.close()
+    assert damaged(ours) == []
+
+
+def test_a_log_that_lacks_what_it_had_is_incomplete(ours: Path, capsys: Capture) -> None:
+    (partition(ours) / LOST_BELOW).write_text(remembered_text(END + 1))
+    finding = look(ours)[LOST_BELOW]
+    assert finding.status == "incomplete"
+    assert f"ends at offset {END}, and had records below {END + 1} once" in finding.problem
+    before = fingerprint(ours)
+    for options in ((), ("--repair",)):
+        assert fsck(ours, *options) == EXIT_DAMAGED
+        assert "gets what it lacks from the leader" in capsys.readouterr().out
+    assert fsck(ours, "--json") == EXIT_DAMAGED
+    assert msgspec.json.decode(capsys.readouterr().out)["is_whole"] is False
+    assert fingerprint(ours) == before
+
+
+@pytest.mark.parametrize("left", ["quorum-state", "leader-epoch-checkpoint", "00000000000000000000.index"])
+def test_a_log_that_is_gone_with_its_floor(ours: Path, left: str, capsys: Capture) -> None:
+    for file in partition(ours).iterdir():
+        if file.name not in (left, "partition.metadata"):
+            file.unlink()
+    assert fsck(ours) == EXIT_DAMAGED
+    assert "the log is gone" in capsys.readouterr().out
 
 
 def test_a_segment_that_is_cut_off_below_the_floor(ours: Path) -> None:
@@ -445,13 +487,13 @@ def test_the_folder_of_a_running_controller_is_looked_into(ours: Path, capsys: C
 # --- repairs
 
 
-def repaired(path: Path, capsys: Capture) -> str:
-    """Repair; it is whole then, and repairing it again changes nothing."""
-    assert fsck(path, "--repair") == EXIT_WHOLE
+def repaired(path: Path, capsys: Capture, left: int = EXIT_WHOLE) -> str:
+    """Repair; what is left is whole then, and repairing it again changes nothing."""
+    assert fsck(path, "--repair") == left
     text = capsys.readouterr().out
     before = fingerprint(path)
-    assert fsck(path, "--repair") == EXIT_WHOLE
-    assert fsck(path) == EXIT_WHOLE
+    assert fsck(path, "--repair") == left
+    assert fsck(path) == left
     assert fingerprint(path) == before
     return text
 
@@ -501,7 +543,8 @@ def test_a_voter_that_is_alone_goes_on_with_what_is_left(tmp_path: Path, capsys:
 def test_a_voter_with_peers_has_to_get_it_back(tmp_path: Path, capsys: Capture) -> None:
     path = written(tmp_path / "peers", 1, 2, 3)
     flip(segments(path)[1], 400)
-    repaired(path, capsys)
+    repaired(path, capsys, EXIT_DAMAGED)
+    assert damaged(path) == [LOST_BELOW]
     store = open_store(path)
     assert (store.log.end_offset, store.lost_below_offset) == (15, END)
 
@@ -512,7 +555,7 @@ def test_voters_that_only_the_damaged_part_names_count(tmp_path: Path, capsys: C
     store.log.append([encode_control_batch(END, EPOCH, 0, [voters(1, 2)])])
     store.close()
     flip(segments(path)[1], 400)
-    repaired(path, capsys)
+    repaired(path, capsys, EXIT_DAMAGED)
     store = open_store(path)
     assert (store.log.end_offset, store.lost_below_offset) == (15, END + 1)
 
