@@ -154,8 +154,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--result", type=Path, default=RESULT, help="the file that keeps what came of it")
     asked = parser.parse_args(arguments)
     for name in ("seeds", "hours", "seconds", "jobs"):
-        if getattr(asked, name) is not None and getattr(asked, name) <= 0:
-            parser.error(f"--{name} is above 0, not {getattr(asked, name)}")
+        value = getattr(asked, name)
+        if value is not None and (value < 0 or (value == 0 and name != "hours")):
+            parser.error(f"--{name} can't be {value}")
     wanted = 1_000 if asked.seeds is None and asked.hours is None else asked.seeds
     seeds = count(asked.first) if wanted is None else iter(range(asked.first, asked.first + wanted))
     deadline_s = float("inf") if asked.hours is None else time.monotonic() + asked.hours * SECONDS_AN_HOUR

@@ -460,13 +460,14 @@ store = Store.open(Path(sys.argv[1]), node_id=1, config=LogConfig(segment_bytes=
 print("open", flush=True)
 while not store.log.end_offset > 100_000:
     store.log.append([encode_batch(store.log.end_offset, 2, store.log.end_offset, [b"x" * 50])])
+sys.stdin.read()
 """
 
 
 def test_the_folder_of_a_running_controller_is_looked_into(ours: Path, capsys: Capture) -> None:
-    held = subprocess.Popen([sys.executable, "-c", HOLD, str(ours)], stdout=subprocess.PIPE)
-    assert held.stdout is not None
-    try:
+    command = [sys.executable, "-c", HOLD, str(ours)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as held:
+        assert held.stdout is not None
         assert held.stdout.readline() == b"open\n"
         for _ in range(5):
             assert fsck(ours) == EXIT_WHOLE
@@ -478,10 +479,7 @@ def test_the_folder_of_a_running_controller_is_looked_into(ours: Path, capsys: C
         assert fsck(ours, "--repair") == EXIT_DAMAGED
         assert "another process holds this lock" in capsys.readouterr().err
         assert segments(ours)[0].read_bytes() == before
-    finally:
         held.kill()
-        held.wait()
-        held.stdout.close()
 
 
 # --- repairs
