@@ -73,6 +73,8 @@ def test_a_damaged_voter_elects_nobody_until_it_is_repaired_and_nothing_is_lost(
     damaged.start()
     behind.start()
     damaged.running_process.wait_for_log("no vote and no candidacy until")
+    for controller in (damaged, behind):
+        controller.running_process.wait_for_log('"listening"')
     behind.running_process.wait_for_log("role changed")
     assert not _votes_for(quorum, damaged, behind), "however much a candidate says that it has"
     assert _votes_for(quorum, behind, damaged), "whoever lost nothing votes, asked the same"
