@@ -13,6 +13,7 @@ import kraft_wire_compiled
 import pytest
 from random_messages import all_messages
 
+import kraft_wire
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.tier import COMPILED, INTERFACE, tier, tier_of
 
@@ -60,9 +61,9 @@ def test_the_compiled_package_is_of_this_version_and_interface() -> None:
         tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         for folder in (ROOT, ROOT / "compiled")
     )
-    assert theirs["version"] == ours["version"]
-    assert theirs["dependencies"] == [f"kraft-wire=={ours['version']}"]
-    assert ours["optional-dependencies"]["compiled"] == [f"kraft-wire-compiled=={ours['version']}"]
+    assert theirs["version"] == kraft_wire.__version__
+    assert theirs["dependencies"] == [f"kraft-wire=={kraft_wire.__version__}"]
+    assert ours["optional-dependencies"]["compiled"] == [f"kraft-wire-compiled=={kraft_wire.__version__}"]
     assert kraft_wire_compiled.INTERFACE == INTERFACE
 
 
@@ -105,6 +106,7 @@ def test_a_class_that_is_laid_out_otherwise_is_not_taken_over(layout: tuple[str,
     base, options, body = layout
     setting = f"""
 import kraft_wire.protocol.messages.vote_response as module
+import kraft_wire
 from kraft_wire.protocol.message import Message
 class Other({base}, {options}):
     {body}
