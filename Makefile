@@ -188,7 +188,7 @@ $(SAMPLES_STAMP): $(COMPILED_INPUTS) $(SAMPLE_TESTS) $(wildcard tests/*.py tests
 demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 	@$(BIN)/python -m compat.demo
 
-demo-pipeline: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP)
+demo-pipeline: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 	@$(BIN)/python -m compat.demo_pipeline
 
 test: test-unit test-compiled test-compat

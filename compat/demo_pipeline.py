@@ -18,10 +18,11 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from compat.harness import clients, views
+from compat.harness import clients, kcat, views
 from compat.harness.cluster import NEWEST_KAFKA
 from compat.harness.controllers import ControllerQuorum
 from compat.harness.interrupts import raise_on_signals
+from compat.harness.metadata_values import describe_record, split_values
 from compat.harness.nodes import OurController, run_command
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed, Workspace
@@ -143,9 +144,16 @@ def go_back(quorum: ControllerQuorum, lake: Path, story: Story) -> None:
     story.tell(f"kraft-wire pipeline restore: the metadata as of offset {before}")
     past.start()
     past.wait_until_ready()
-    topics = ", ".join(sorted(views.topics(past)))
+    topics = ", ".join(topics_of(past))
     past.stop()
-    story.tell(f"a controller booted from that, and knows the topics {topics}; stopped")
+    story.tell(f"a controller booted from that; kcat reads the topics {topics} from it; stopped")
+
+
+def topics_of(controller: OurController) -> list[str]:
+    """Those whose records its log holds."""
+    consumed = kcat.consume_bytes(controller.address, "__cluster_metadata", *kcat.LENGTH_PREFIXED)
+    records = [describe_record(value) for value in split_values(consumed)]
+    return [record.data["name"] for record in records if record.type == "TOPIC_RECORD"]
 
 
 def column(lake: Path, table: str, name: str, only: pc.Expression | None = None) -> Any:
