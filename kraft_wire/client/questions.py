@@ -8,7 +8,7 @@ id -1 nobody is taken for a replica, and nothing is acknowledged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ from kraft_wire.protocol.messages.fetch_response import NodeEndpoint as FetchEnd
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import NodeEndpoint as SnapshotEndpoint
+
+P = TypeVar("P")
 
 CONTROLLERS: Final = 2
 """The endpoint type of KIP-919."""
@@ -115,14 +117,17 @@ def read_describe_cluster(response: DescribeClusterResponse) -> ClusterAnswer:
     )
 
 
+def _only(api: str, partitions: Sequence[P]) -> P:
+    if len(partitions) != 1:
+        raise ProtocolError(f"it answered {api} with {len(partitions)} partitions instead of one")
+    return partitions[0]
+
+
 def read_fetch(response: FetchResponse) -> FetchAnswer:
     """Raises ProtocolError for an answer that isn't about the metadata log."""
     if response.error_code:
         return FetchAnswer(ErrorCode.of(response.error_code))
-    partitions = [partition for topic in response.responses for partition in topic.partitions]
-    if len(partitions) != 1:
-        raise ProtocolError(f"it answered Fetch with {len(partitions)} partitions instead of one")
-    (answer,) = partitions
+    answer = _only("Fetch", [partition for topic in response.responses for partition in topic.partitions])
     snapshot, diverging = answer.snapshot_id, answer.diverging_epoch
     leader = answer.current_leader
     return FetchAnswer(
@@ -140,10 +145,9 @@ def read_fetch_snapshot(response: FetchSnapshotResponse) -> SnapshotAnswer:
     """Raises ProtocolError for an answer that isn't about the metadata log."""
     if response.error_code:
         return SnapshotAnswer(ErrorCode.of(response.error_code))
-    partitions = [partition for topic in response.topics for partition in topic.partitions]
-    if len(partitions) != 1:
-        raise ProtocolError(f"it answered FetchSnapshot with {len(partitions)} partitions instead of one")
-    (answer,) = partitions
+    answer = _only(
+        "FetchSnapshot", [partition for topic in response.topics for partition in topic.partitions]
+    )
     leader = answer.current_leader
     return SnapshotAnswer(
         ErrorCode.of(answer.error_code),
