@@ -7,7 +7,6 @@ controller with kcat, stops both, removes everything.
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
@@ -16,34 +15,17 @@ import msgspec
 
 from compat.harness import clients, kcat
 from compat.harness.cluster import CONTROLLER_ID, NEWEST_KAFKA, random_cluster_id
-from compat.harness.interrupts import raise_on_signals
 from compat.harness.jars import find_jars
 from compat.harness.metadata_values import describe_record, split_values
 from compat.harness.nodes import JvmBroker, OurController
-from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed, Workspace
-from compat.harness.story import Story, ms_since
+from compat.harness.story import Story, ms_since, tell_it
 from compat.harness.tool_server import ToolServer
-from compat.harness.waiting import WaitTimeout
 
 MESSAGES = 10_000
 PARTITIONS = 3
 SHOWN_RECORDS = 8
 LOG_TIME = r"^(\S+) INFO .*"  # how a line of a Kafka log begins
-
-
-def main() -> int:
-    raise_on_signals()
-    try:
-        with tempfile.TemporaryDirectory(prefix="kraft-wire-demo-") as folder:
-            run(Path(folder), Story())
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything is stopped and removed")
-        return 130
-    except (MissingComponent, ProcessFailed, WaitTimeout) as failure:
-        print(f"demo: {failure}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def run(folder: Path, story: Story) -> None:
@@ -118,4 +100,4 @@ def read_metadata_log(controller: OurController, story: Story) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tell_it(run))

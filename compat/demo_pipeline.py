@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,14 +20,12 @@ import pyarrow.dataset as ds
 from compat.harness import clients, kcat, views
 from compat.harness.cluster import NEWEST_KAFKA
 from compat.harness.controllers import ControllerQuorum
-from compat.harness.interrupts import raise_on_signals
 from compat.harness.metadata_values import describe_record, split_values
 from compat.harness.nodes import OurController, run_command
-from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed, Workspace
-from compat.harness.story import Story, ms_since
+from compat.harness.story import Story, ms_since, tell_it
 from compat.harness.tool_server import ToolServer
-from compat.harness.waiting import WaitTimeout, wait_until
+from compat.harness.waiting import wait_until
 
 BROKERS = 3
 PARTITIONS = 6
@@ -39,21 +36,11 @@ TABLES = ("leadership", "isr_history", "under_replicated", "broker_sessions", "f
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    raise_on_signals()
     parser = argparse.ArgumentParser(prog="compat.demo_pipeline", description=__doc__)
     parser.add_argument("--report", type=Path, default=REPORT, metavar="FILE", help="where the report goes")
     report: Path = parser.parse_args(arguments).report
     report.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix="kraft-wire-demo-") as folder:
-            run(Path(folder), report, Story())
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything is stopped and removed")
-        return 130
-    except (MissingComponent, ProcessFailed, WaitTimeout) as failure:
-        print(f"demo: {failure}", file=sys.stderr)
-        return 1
-    return 0
+    return tell_it(lambda folder, story: run(folder, report, story))
 
 
 def run(folder: Path, report: Path, story: Story) -> None:
