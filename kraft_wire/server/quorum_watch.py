@@ -16,7 +16,7 @@ from kraft_wire.raft.voters import Peer, Voter, VoterSet
 from kraft_wire.server.leader_watch import LeaderWatch, News, label
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.peer_connection import Address
-from kraft_wire.server.replica_watch import ReplicaWatch, disowned
+from kraft_wire.server.replica_watch import ASKED_API_KEYS, ReplicaWatch, disowned
 
 LOOK_S: Final = 1.0
 
@@ -72,8 +72,9 @@ class QuorumWatch:
             _tell(disowned(core.key, core.voters))
 
     def asked(self, request: ApiRequest) -> None:
-        """A request came in."""
-        _tell(self._replicas.asked(request.request, request.peer.address, self._core.voters))
+        """A request came in. Most are brokers', and nobody's concern here."""
+        if request.api_key in ASKED_API_KEYS:
+            _tell(self._replicas.asked(request.request, request.peer.address, self._core.voters))
 
     def sent(self, request_id: int, peer: Peer) -> None:
         self._leader.sent(request_id, peer, _now_ms())

@@ -6,7 +6,7 @@ No I/O and no clock. What was told once is told again when it has changed.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -25,6 +25,7 @@ TWIN_RETURNS: Final = 5
 """A replica that has reconnected doesn't come back to a connection it left; two that take turns do."""
 
 Asker = FetchRequest | FetchSnapshotRequest | VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest
+ASKED_API_KEYS: Final = frozenset(kind.API_KEY for kind in get_args(Asker))
 
 
 class Fetcher(msgspec.Struct):
