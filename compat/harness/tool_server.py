@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from compat.harness.processes import ProcessFailed, die_with_parent
 
 JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Quick to start, frugal on two cores."""
+THREAD_DUMP_S = 5.0
 
 
 class ToolTimeout(ProcessFailed):
@@ -73,10 +75,11 @@ class ToolServer:
             stdout = reader.exactly(out_bytes).decode(errors="replace")
             stderr = reader.exactly(err_bytes).decode(errors="replace")
         except (TimeoutError, EOFError, BrokenPipeError) as failure:
+            doing = _threads(process) if isinstance(failure, TimeoutError) else ""
             self.close()
             log = self._log_path.read_text(errors="replace")
             kind = ToolTimeout if isinstance(failure, TimeoutError) else ProcessFailed
-            raise kind(f"{command}: {failure or type(failure).__name__}\n{log}") from failure
+            raise kind(f"{command}: {failure or type(failure).__name__}\n{log}\n{doing}") from failure
         return ToolResult(command, exit_code, stdout, stderr)
 
     def close(self) -> None:
@@ -113,6 +116,20 @@ class ToolServer:
                     preexec_fn=die_with_parent,
                 )
         return self._process
+
+
+def _threads(process: subprocess.Popen[bytes]) -> str:
+    """What the JVM's threads are doing: on SIGQUIT it writes that to its standard output."""
+    assert process.stdout is not None
+    process.send_signal(signal.SIGQUIT)
+    reader = _DeadlineReader(process.stdout, time.monotonic() + THREAD_DUMP_S)
+    lines: list[bytes] = []
+    try:
+        while not lines or not lines[-1].startswith(b"JNI global ref"):
+            lines.append(reader.line())
+    except (TimeoutError, EOFError) as end:
+        lines.append(f"({end})\n".encode())
+    return b"".join(lines).decode(errors="replace")
 
 
 def _close_quietly(stream: IO[bytes]) -> None:
