@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from compat.harness.processes import Workspace
 from compat.harness.tool_server import ToolServer
 from compat.harness.tools import KafkaTools
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 open_workspaces: list[Workspace] = []
 
@@ -45,6 +49,16 @@ def tool_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServer
 @pytest.fixture(scope="session")
 def tools(tool_server: ToolServer) -> KafkaTools:
     return KafkaTools(tool_server)
+
+
+@pytest.fixture(scope="module")
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """A quick session; a file may name its settings as SPARK_SETTINGS."""
+    from compat.harness.spark import QUICK, quick_session
+
+    started = quick_session(getattr(request.module, "SPARK_SETTINGS", QUICK))
+    yield started
+    started.stop()
 
 
 @pytest.hookimpl(wrapper=True)

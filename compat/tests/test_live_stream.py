@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,21 +17,8 @@ from compat.harness.processes import Workspace
 from compat.harness.tool_server import ToolServer
 from compat.harness.waiting import wait_until
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.session import session
 
 BOOTSTRAP = "bootstrap.controllers"
-QUICK = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session("local[1]", QUICK)
-    yield started
-    started.stop()
 
 
 class Following:

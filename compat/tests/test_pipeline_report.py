@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,32 +11,19 @@ from pyspark.sql import functions as F
 
 from compat.harness.histories import History
 from compat.harness.nodes import run_command
+from compat.harness.spark import FEW_ROWS
 from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.report.figures import BINS, Figures
 from kraft_wire.spark.report.lake_tables import LakeTables
-from kraft_wire.spark.session import session
 from kraft_wire.spark.tables.brokers import broker_sessions
 from kraft_wire.spark.tables.churn import churn
 from kraft_wire.spark.tables.failovers import failovers
 from kraft_wire.spark.tables.partitions import leadership, under_replicated
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
-QUICK = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+SPARK_SETTINGS = FEW_ROWS
 HISTORIES = [History("one", 1, 300), History("gap", 11, 260, gap=(120, 170))]
 TABLES = (broker_sessions, churn, failovers, leadership, under_replicated)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session("local[1]", QUICK)
-    yield started
-    started.stop()
 
 
 @pytest.fixture(scope="module")

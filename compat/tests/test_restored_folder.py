@@ -9,7 +9,6 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
-from pyspark.sql import SparkSession
 
 from compat.conftest import make_workspace
 from compat.harness import clients, views
@@ -18,6 +17,7 @@ from compat.harness.jars import find_jars
 from compat.harness.nodes import JvmBroker, JvmController, Node, OurController, run_command
 from compat.harness.ports import HOST, free_port
 from compat.harness.processes import Workspace
+from compat.harness.spark import quick_session
 from compat.harness.tool_server import ToolServer
 from compat.harness.tools import KafkaTools, segments, snapshots
 from compat.harness.waiting import wait_until
@@ -25,7 +25,6 @@ from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.spark.lake_records import LakeRecords
 from kraft_wire.spark.record_rows import rows_of_batches
 from kraft_wire.spark.restore import Identity, restore_folder
-from kraft_wire.spark.session import session
 
 RESTORED_ID = 101
 """Nobody who voted in the log."""
@@ -77,7 +76,7 @@ def _lived(workspace: Workspace, tool_server: ToolServer, kind: ControllerKind) 
 
 def _write_lake(folder: Path, lake: Path, starting_offsets: str) -> Path:
     """In files whose rows are in no order."""
-    spark = _spark()
+    spark = quick_session()
     try:
         reader = spark.read.format("kraft").option("startingOffsets", starting_offsets)
         records = reader.load(str(folder)).repartition(3)
@@ -85,15 +84,6 @@ def _write_lake(folder: Path, lake: Path, starting_offsets: str) -> Path:
     finally:
         spark.stop()
     return lake
-
-
-def _spark() -> SparkSession:
-    quick = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    return session("local[1]", quick)
 
 
 def _removal_offset(lake: Path) -> int:

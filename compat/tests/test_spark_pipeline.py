@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -14,27 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from compat.harness.histories import History
 from compat.harness.lakes import check_lake
+from compat.harness.spark import FEW_ROWS
 from kraft_wire.spark.pipeline.batch import apply_batch
 from kraft_wire.spark.pipeline.lake import Lake, LakeError
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.session import session
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
-QUICK = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session("local[1]", QUICK)
-    yield started
-    started.stop()
+SPARK_SETTINGS = FEW_ROWS
 
 
 def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:

@@ -5,38 +5,22 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-import pytest
 from pyspark.sql import SparkSession
 
 from compat.harness.histories import History, write_log
 from compat.harness.lakes import check_lake
-from kraft_wire.spark.session import session
+from compat.harness.spark import FEW_ROWS
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
-QUICK = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+SPARK_SETTINGS = FEW_ROWS
 KILLS = 3
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session("local[1]", QUICK)
-    yield started
-    started.stop()
-
-
 def command(source: Path, target: Path) -> list[str]:
-    settings = [word for name, value in QUICK.items() for word in ("--setting", f"{name}={value}")]
+    settings = [word for name, value in FEW_ROWS.items() for word in ("--setting", f"{name}={value}")]
     words = ["pipeline", "run", "--source", str(source), "--target", str(target), "--once"]
     options = ["--option", "maxOffsetsPerTrigger=70", "--master", "local[1]"]
     return [sys.executable, "-m", "kraft_wire.cli", *words, *options, *settings]

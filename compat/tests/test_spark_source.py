@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,21 +12,9 @@ from spark_readers import batch
 
 from kraft_wire.spark.options import table_names
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.session import WORKER_ENVIRONMENT, session
+from kraft_wire.spark.session import WORKER_ENVIRONMENT
 
 JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
-QUICK = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session("local[1]", QUICK)
-    yield started
-    started.stop()
 
 
 def test_spark_reads_what_is_on_disk(spark: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from compat.harness.histories import BEGINNING, Form, History, Interval, form_of, intervals_of
+from compat.harness.spark import FEW_ROWS
 from kraft_wire.log.batch import iter_records, split_batches
 from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.session import session
 from kraft_wire.spark.tables.brokers import broker_sessions, brokers
 from kraft_wire.spark.tables.churn import churn
 from kraft_wire.spark.tables.configs import config_changes, config_history, configs
@@ -38,27 +38,13 @@ from kraft_wire.spark.tables.topics import topic_history, topics
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
 JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
-QUICK = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # compiling takes ten times as long as running
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+SPARK_SETTINGS = FEW_ROWS
 HISTORIES = [
     History("one", 1, 300),
     History("two", 2, 220),
     History("gap", 11, 260, gap=(120, 170)),  # where it begins a transaction is open
     History("trimmed", 4, 150, gap=(-1, 40)),
 ]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session("local[1]", QUICK)
-    yield started
-    started.stop()
 
 
 @pytest.fixture(scope="module")
