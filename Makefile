@@ -210,7 +210,7 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 		$(BIN)/pytest compiled/tests -n 2
 
 test-compat: venv kafka kcat strace network
-	$(BIN)/pytest compat
+	$(BIN)/pytest compat -n 2 --dist loadfile --no-loadscope-reorder
 
 # More by OPTIONS (see `python tests/sim/campaign.py --help`); the result is tests/sim/campaign.txt.
 campaign: venv

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 open_workspaces: list[Workspace] = []
 
 
+SLOWEST = ("test_spark_pipeline_kills.py", "test_live_java.py", "test_chaos.py", "test_spark_tables.py")
+"""Files that go first: begun last, one of them alone would keep one of two processes waiting."""
+
+
 def make_workspace(folder: Path) -> Iterator[Workspace]:
     """For fixtures of any scope: `yield from make_workspace(...)`."""
     with Workspace(folder) as workspace:
@@ -32,6 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--judge-seed", type=int, default=1, metavar="S", help="another seed, other cases")
     chaos = parser.getgroup("chaos")
     chaos.addoption("--chaos-seed", type=int, default=1, metavar="S", help="other faults at other times")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in SLOWEST)
 
 
 @pytest.fixture
