@@ -51,7 +51,7 @@ from kraft_wire.storage.folder import (
 )
 from kraft_wire.storage.index_check import offset_index_problem, time_index_problem
 from kraft_wire.storage.quorum_state import read_election_state
-from kraft_wire.storage.recovery import Diagnosis, diagnose, scan
+from kraft_wire.storage.recovery import LOG_IS_GONE, Diagnosis, diagnose, scan
 from kraft_wire.storage.remembered import (
     LOST_BELOW,
     LOST_BELOW_UNLESS_ALONE,
@@ -245,7 +245,7 @@ class _Inspector:
                 self.report.problems.append(f"the log is gone; it was durable up to offset {durable_floor}")
                 self.report.lost_offsets = (0, durable_floor)
             elif not segments and self._had_log():
-                self.report.problems.append("the log is gone; other files say that there was one")
+                self.report.problems.append(LOG_IS_GONE)
             if not segments:
                 return
             try:

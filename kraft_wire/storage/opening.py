@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.log.files import QUORUM_STATE, ElectionState
-from kraft_wire.log.recovery import Covered, is_ahead, no_vote_up_to
+from kraft_wire.log.files import QUORUM_STATE, ElectionState, segment_file_name
+from kraft_wire.log.recovery import Covered, believed, is_ahead, no_vote_up_to
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.durable_floor import FILE_NAME as DURABLE_FLOOR
@@ -24,9 +24,9 @@ from kraft_wire.storage.errors import (
 from kraft_wire.storage.folder import Folder
 from kraft_wire.storage.log import LogConfig, MetadataLog
 from kraft_wire.storage.quorum_state import read_election_state
-from kraft_wire.storage.recovery import TornTail
+from kraft_wire.storage.recovery import LOG_IS_GONE, TornTail, had_records_below
 from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, NO_VOTE_UP_TO, Remembered
-from kraft_wire.storage.repair import begin_at, cut_damage, set_aside, set_log_aside
+from kraft_wire.storage.repair import begin_at, cut_damage, segment_paths, set_aside, set_log_aside
 from kraft_wire.storage.snapshots import SnapshotStore
 
 NOBODY: Final = -1
@@ -166,6 +166,7 @@ class Opening:
 
     def open_log(self) -> None:
         try:
+            self.check_log_is_there()
             self.log = self._open_log()
         except QuorumStateBehind as error:
             self.recovery.corrupt_quorum_state = error
@@ -182,12 +183,27 @@ class Opening:
                 self.recovery.log_set_aside += cut_damage(self.path, error, self.folder.disk)
             self.log = self._open_log()
 
+    def check_log_is_there(self) -> None:
+        """Where the durable floor counts for nothing, the epochs still say that there were records. Raises
+        CorruptLog."""
+        floor = self.floor_found
+        is_floor_believed = floor is not None and believed(floor, self.election_epoch) == floor
+        lost_below_offset = 0 if is_floor_believed else had_records_below(self.path)
+        if lost_below_offset and not segment_paths(self.path):
+            path = self.path / segment_file_name(self.covered_offset)
+            raise CorruptLog(path, 0, self.covered_offset, LOG_IS_GONE, lost_below_offset, None)
+
+    @property
+    def election_epoch(self) -> int | None:
+        """The leader epoch in quorum-state; None where there is none."""
+        return None if self.election is None else self.election.leader_epoch
+
     def _open_log(self) -> MetadataLog:
         return MetadataLog.open(
             self.path,
             self.folder.disk,
             config=self._config,
-            quorum_epoch=None if self.election is None else self.election.leader_epoch,
+            quorum_epoch=self.election_epoch,
             empty_start_offset=self.covered_offset,
             covered=self._covered(),
         )

@@ -20,13 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.chain import BatchChain
+from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
 from kraft_wire.log.epochs import EpochCache
-from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.errors import CorruptBatch, MalformedFile
 from kraft_wire.log.files import QUORUM_STATE
 from kraft_wire.log.recovery import Covered, Rest, holds_all, is_history, is_torn_tail, lost_below
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -35,6 +37,8 @@ from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptLog, QuorumStateBehind
 from kraft_wire.storage.search import is_cut_off, is_unwritten, look_behind, plausible_batch, position_of
 from kraft_wire.storage.segment import Segment
+
+LOG_IS_GONE: Final = "the log is gone; other files say that there was one"
 
 
 class TornTail(msgspec.Struct, frozen=True):
@@ -69,6 +73,17 @@ class Diagnosis(msgspec.Struct):
     problem: CorruptBatch | None = None
     corruption: CorruptLog | None = None
     rest: Diagnosis | None = None
+
+
+def had_records_below(folder: Path) -> int:
+    """Below which offset a log had records once, by leader-epoch-checkpoint; it may have had more. 0 where
+    the file says nothing."""
+    try:
+        text = (folder / EPOCH_CHECKPOINT).read_bytes().decode("latin-1")
+        entries = EpochCache.parse(text).entries
+    except (FileNotFoundError, MalformedFile):
+        return 0
+    return entries[-1].start_offset + 1 if entries else 0
 
 
 def diagnose(

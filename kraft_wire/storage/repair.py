@@ -43,8 +43,10 @@ def cut_damage(folder: Path, damage: CorruptLog, disk: Disk) -> list[Path]:
     if 0 < damage.position < first.stat().st_size:
         kept = [_copy_tail(first, damage.position, aside_path(first), disk)]
     _lower_floor(folder, damage.offset, disk)
-    later = [path for path in segment_paths(folder) if path > first]
-    moved = _move_segments((later if damage.position else [first, *later])[::-1], disk)
+    damaged = [
+        path for path in segment_paths(folder) if path > first or (path == first and not damage.position)
+    ]
+    moved = _move_segments(damaged[::-1], disk)
     if damage.position:
         _truncate(first, damage.position, disk)
     return [*kept, *moved]

@@ -341,6 +341,55 @@ def test_a_log_that_ends_below_its_floor(path: Path) -> None:
     assert not aside(path)
 
 
+def without_log_and_floor(path: Path) -> Path:
+    forget_floor(without_snapshots(path))
+    for file in partition(path).glob("0*"):
+        file.unlink()
+    return path
+
+
+def test_a_log_that_is_gone_with_its_floor_is_missed_all_the_same(path: Path) -> None:
+    assert lost_below(without_log_and_floor(path)) == 1
+    assert open_store(path).lost_below_offset == 1
+
+
+def test_alone_a_log_that_is_gone_with_its_floor_is_refused_each_time(path: Path) -> None:
+    without_log_and_floor(path)
+    for _ in range(2):
+        with pytest.raises(CorruptLog, match="the log is gone; other files say that there was one"):
+            open_store(path, (NODE_ID,))
+
+
+def without_log_behind_snapshots(path: Path) -> Path:
+    forget_floor(path)
+    for file in segments(path):
+        file.unlink()
+    return path
+
+
+def test_behind_a_snapshot_a_log_that_is_gone_is_fetched_anew(path: Path) -> None:
+    store = open_store(without_log_behind_snapshots(path))
+    assert store.recovery.corrupt_log is not None
+    assert store.log.start_offset == store.log.end_offset == 30
+    assert store.lost_below_offset is None, "by what is left there was nothing else"
+
+
+def test_alone_a_snapshot_is_not_taken_for_a_log_that_is_gone(path: Path) -> None:
+    with pytest.raises(CorruptLog, match="the log is gone; other files say that there was one"):
+        open_store(without_log_behind_snapshots(path), (NODE_ID,))
+
+
+@pytest.mark.parametrize("epochs", [None, "0\n0\n", "rubbish"])
+def test_epochs_that_say_nothing_make_no_log(path: Path, epochs: str | None) -> None:
+    """As where a node has been formatted, and has not run yet."""
+    without_log_and_floor(path)
+    checkpoint = partition(path) / "leader-epoch-checkpoint"
+    checkpoint.unlink()
+    if epochs is not None:
+        checkpoint.write_text(epochs)
+    assert open_store(path, (NODE_ID,)).log.end_offset == 0
+
+
 # --- snapshots
 
 
