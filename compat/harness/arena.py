@@ -52,6 +52,7 @@ class Arena:
             self.network = self._closing.enter_context(Network([CLIENTS, *HOSTS]))
             self.disks = {host: self._disk(scratch, host) for host in HOSTS}
             self._closing.callback(workspace.close)
+            tools.start()  # not on a host that is gone one day
             self._closing.enter_context(self.network.hosts[CLIENTS].entered())
             self.quorum = ControllerQuorum(
                 workspace, tools, ["ours"] * 3, properties=SETTINGS, places=[self._place(h) for h in HOSTS]

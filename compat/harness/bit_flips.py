@@ -54,6 +54,12 @@ def flip_a_bit(path: Path, chance: random.Random) -> Callable[[], None]:
     return flip
 
 
+def flip_the_last_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
 def damaged(chance: random.Random) -> Fault:
     """It is killed, and any bit of any file flips before it starts again."""
 

@@ -58,6 +58,15 @@ class ToolServer:
     ) -> None:
         self.close()
 
+    @property
+    def process_id(self) -> int | None:
+        """None while it doesn't run."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Now, and not with the first call: it stays in the network namespace that it was started in."""
+        self._running()
+
     def run(
         self, jars: KafkaJars, main_class: str, arguments: Sequence[str | Path], timeout_s: float = 60.0
     ) -> ToolResult:

@@ -6,11 +6,12 @@ The tests share a cluster, in this order; each leaves everything healed and chec
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pytest
 
 from compat.conftest import make_workspace
 from compat.harness.arena import Arena, scratch_in_memory
-from compat.harness.bit_flips import MAY_REFUSE, PATTERNS, damaged, file_of, flip_a_bit
+from compat.harness.bit_flips import MAY_REFUSE, PATTERNS, damaged, file_of, flip_a_bit, flip_the_last_bit
 from compat.harness.controllers import Controller, connect
 from compat.harness.faults import FAULTS, bridged, isolated, killed, without_power
 from compat.harness.tool_server import ToolServer
@@ -26,6 +27,7 @@ from compat.harness.waiting import wait_until
 from compat.harness.wire import describe_quorum
 from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, snapshot_file_name
+from kraft_wire.storage.inspection import inspect
 from kraft_wire.storage.remembered import LOST_BELOW, NO_VOTE_UP_TO
 
 FETCH_TIMEOUT_MS = 2000
@@ -42,6 +44,18 @@ def arena(tool_server: ToolServer, tmp_path_factory: pytest.TempPathFactory) -> 
         for workspace in make_workspace(folder):
             with Arena(workspace, tool_server, Path(scratch)) as arena:
                 yield arena
+
+
+def test_kafkas_tools_stay_outside_of_its_network(arena: Arena, tool_server: ToolServer) -> None:
+    """They go on when it is gone."""
+    assert tool_server.process_id is not None, "they have formatted the controllers"
+    outside = _network_of(str(os.getppid()))
+    assert _network_of(str(tool_server.process_id)) == outside
+    assert _network_of("thread-self") != outside
+
+
+def _network_of(process: str) -> Path:
+    return Path("/proc", process, "ns/net").readlink()
 
 
 def _wait_for_another_leader(arena: Arena, former: Controller) -> None:
@@ -126,21 +140,32 @@ def _check_refusal(controller: Controller, path: Path) -> None:
 
 
 def test_a_bit_is_flipped_in_what_it_must_remember_of_its_losses(arena: Arena) -> None:
-    _flip_what_is_remembered(arena, "the last segment", LOST_BELOW)
+    _flip_what_is_remembered(arena, _damage_the_last_batch, LOST_BELOW)
 
 
 def test_a_bit_is_flipped_in_what_it_must_remember_of_its_votes(arena: Arena) -> None:
-    _flip_what_is_remembered(arena, "the vote", NO_VOTE_UP_TO)
+    _flip_what_is_remembered(arena, _damage_the_vote, NO_VOTE_UP_TO)
 
 
-def _flip_what_is_remembered(arena: Arena, damaged: str, remembered: str) -> None:
+def _damage_the_last_batch(victim: Controller) -> None:
+    """And lose the snapshot that may hold it: with that, nothing would be missed."""
+    flip_the_last_bit(file_of(victim, "the last segment"))
+    while inspect(victim.data_folder).history_lost_below is not None:
+        file_of(victim, "the newest snapshot").unlink()
+
+
+def _damage_the_vote(victim: Controller) -> None:
+    flip_a_bit(file_of(victim, "the vote"), random.Random("the vote"))
+
+
+def _flip_what_is_remembered(arena: Arena, damage: Callable[[Controller], None], remembered: str) -> None:
     """A follower starts on a damaged file, and can't get from the leader what it needs; then it starts again.
     What is remembered is there twice."""
     with arena.workload():
         victim = arena.quorum.followers()[0]
         with isolated(arena, victim):
             with killed(arena, victim):
-                flip_a_bit(file_of(victim, damaged), random.Random(remembered))
+                damage(victim)
             victim.running_process.wait_for_log('"event":"listening"')
             with killed(arena, victim):
                 path = victim.data_folder / PARTITION_FOLDER / remembered
