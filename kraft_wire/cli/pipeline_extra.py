@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from kraft_wire.cli.errors import CommandError
 
 
-def check_extra() -> None:
-    """Raises CommandError where the tables' libraries aren't installed."""
-    missing = [name for name in ("pyarrow", "pyspark") if find_spec(name) is None]
+def check_extra(extra: str = "spark", *libraries: str) -> None:
+    """Raises CommandError where the libraries of an extra aren't installed: the tables', unless others are
+    named."""
+    missing = [name for name in libraries or ("pyarrow", "pyspark") if find_spec(name) is None]
     if missing:
-        raise CommandError(f"{' and '.join(missing)} isn't installed: install kraft-wire[spark]")
+        raise CommandError(f"{' and '.join(missing)} isn't installed: install kraft-wire[{extra}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -20,6 +20,7 @@ def pipeline_run(
     target: Path,
     once: bool = False,
     trigger_interval: str = "30 seconds",
+    format: Literal["parquet", "delta"] = "parquet",
     master: str = "local[*]",
     option: Annotated[Sequence[str], Parameter(negative=())] = (),
     setting: Annotated[Sequence[str], Parameter(negative=())] = (),
@@ -41,6 +42,9 @@ def pipeline_run(
         End when everything that is there now has been read.
     trigger_interval
         How often to look for more, such as "10 seconds".
+    format
+        With delta the tables are Delta tables as well: the same files, with a log that says which of them
+        count. Needs kraft-wire[delta].
     master
         Where Spark runs.
     option
@@ -59,15 +63,21 @@ def pipeline_run(
         options["paths"] = msgspec.json.encode(list(source)).decode()
     settings = {"spark.ui.showConsoleProgress": "false", **_pairs("setting", setting)}
     check_extra()
+    if format == "delta":
+        check_extra("delta", "deltalake")
     from kraft_wire.spark.pipeline.run import run
     from kraft_wire.spark.session import session
 
     spark = session(master, settings)
     try:
-        run(spark, options, target, None if once else trigger_interval, lambda line: print(line, flush=True))
+        run(spark, options, target, None if once else trigger_interval, _say, format)
     finally:
         spark.stop()
     return EXIT_OK
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _pairs(name: str, given: Sequence[str]) -> Mapping[str, str]:

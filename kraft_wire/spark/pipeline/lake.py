@@ -17,7 +17,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -37,6 +37,9 @@ _KEPT_MARKERS: Final = 2
 _STAGED: Final = re.compile(rf"{PART_COLUMN}=(?P<part>.+)")
 
 
+Announce = Callable[[Collection[str], Collection[str]], None]
+
+
 class LakeError(LogError):
     """The target can't be used, or doesn't go with its source."""
 
@@ -54,11 +57,13 @@ class Marker(msgspec.Struct):
 class Lake:
     """One target, which belongs to this process until it is left.
 
-    ``last_batch`` is the last complete one, -1 before the first.
+    ``last_batch`` is the last complete one, -1 before the first. ``announce`` is told of the tables that have
+    changed, and of files that are about to go, when all new files are there; it may be told again.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, announce: Announce | None = None) -> None:
         self.target = target
+        self._announce = announce
         self._home = target / _HOME
         self._batches = self._home / "batches"
         self._batches.mkdir(parents=True, exist_ok=True)
@@ -158,6 +163,8 @@ class Lake:
             staged = self.target / source
             if staged.exists():
                 staged.rename(path)
+        if self._announce is not None:
+            self._announce(_tables(marker), marker.deletes)
         for name in marker.deletes:
             self.target.joinpath(name).unlink(missing_ok=True)
         shutil.rmtree(self._home / "staging", ignore_errors=True)
@@ -176,6 +183,17 @@ class Lake:
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"
+
+
+def visible_tables(target: Path) -> list[str]:
+    """The tables that anybody may read."""
+    return sorted(folder.name for folder in target.iterdir() if folder.is_dir() and folder.name[0] != "_")
+
+
+def _tables(marker: Marker) -> list[str]:
+    """The visible ones that a batch has changed."""
+    changed = [to for _, to in marker.moves] + marker.deletes
+    return sorted({name.partition(os.sep)[0] for name in changed if name[0] != "_"})
 
 
 def _unstaged(folder: Path) -> tuple[Path, str]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Final, Literal
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from kraft_wire.log.errors import LogError
 from kraft_wire.spark.pipeline.batch import Arrived, apply_batch
-from kraft_wire.spark.pipeline.lake import Lake, LakeError
+from kraft_wire.spark.pipeline.lake import Announce, Lake, LakeError, visible_tables
 
+TableFormat = Literal["parquet", "delta"]
+DELTA_LOG: Final = "_delta_log"
 MOST_OFFSETS = 2_000_000
 """A batch's records, unless an option says otherwise."""
 
@@ -23,14 +27,35 @@ def run(
     target: Path,
     interval: str | None,
     progress: Callable[[str], None],
+    table_format: TableFormat = "parquet",
 ) -> None:
     """Keep the tables below ``target`` up to date with what the options of ``source`` name. Without an
     ``interval``, until everything that is there now has been read.
 
     Raises LakeError, and whatever else the source has to say as LakeError too.
     """
-    with Lake(target) as lake:
+    with Lake(target, _announcer(target, table_format)) as lake:
+        if table_format == "delta":
+            _announce_what_came_before(target)
         _run(spark, source, lake, interval, progress)
+
+
+def _announcer(target: Path, table_format: TableFormat) -> Announce | None:
+    if table_format == "delta":
+        from kraft_wire.spark.pipeline.delta import announce
+
+        return partial(announce, target)
+    if next(target.glob(f"*/{DELTA_LOG}"), None) is not None:
+        raise LakeError(
+            f"{target}: its tables are Delta tables, which would miss what is new; give --format delta"
+        )
+    return None
+
+
+def _announce_what_came_before(target: Path) -> None:
+    from kraft_wire.spark.pipeline.delta import announce
+
+    announce(target, visible_tables(target))
 
 
 def _run(
