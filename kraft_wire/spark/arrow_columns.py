@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pybase64
 
 from kraft_wire.columnar.fields import Ragged, Table
 from kraft_wire.protocol.schema import Field, Structure, defaults_of
@@ -17,16 +18,11 @@ from kraft_wire.spark.arrow_types import NUMBERS, type_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ALPHABET: Final = np.frombuffer(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8
-)
-_TWO_LETTERS: Final = np.stack([_ALPHABET.repeat(64), np.tile(_ALPHABET, 64)], axis=1).view(np.uint16).ravel()
-"""The letters of each number of twelve bits."""
-_OF_HIGH_BITS: Final = _TWO_LETTERS.repeat(16)
-_OF_LOW_BITS: Final = np.tile(_TWO_LETTERS, 16)
-"""The letters of the upper and the lower twelve of sixteen bits."""
+_ID_BYTES: Final = 16
+_PADDED_ID_BYTES: Final = 18
 _TEXT_BYTES: Final = 22
-_SAMPLE: Final = 256
+_PADDED_TEXT_BYTES: Final = 24
+"""Base64 takes three bytes for four letters: the last two letters of a padded id are of the padding alone."""
 
 
 def field_column(table: Table, field: Field) -> pa.Array:
@@ -93,34 +89,19 @@ def _lists(ragged: Ragged, field: Field) -> pa.Array:
 
 
 def id_column(raw: NDArray[np.uint8]) -> pa.Array:
-    """Ids as text. Where there seem to be few of them, each is put into text once."""
-    ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(raw), [None, pa.py_buffer(raw.reshape(-1))])
-    if len(ids[:_SAMPLE].unique()) > _SAMPLE // 4:
-        return _texts(_letters(raw))
-    numbered = ids.dictionary_encode()
-    different = np.frombuffer(numbered.dictionary.buffers()[1], np.uint8).reshape(-1, 16)
-    letters = _letters(different[: len(numbered.dictionary)]).view(f"V{_TEXT_BYTES}").ravel()
-    return _texts(letters.take(numbered.indices.to_numpy(), mode="clip"))
-
-
-def _letters(raw: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """Eleven pairs of letters for each id, twelve bits each."""
+    """Ids as text."""
     count = len(raw)
-    sixteens: NDArray[np.uint16] = np.ndarray((count, 15), ">u2", raw, strides=(16, 1))
-    pairs = np.empty((11, count), np.uint16)
-    for index in range(5):
-        # "clip" because it is fast; there is no number of sixteen bits without letters.
-        _OF_HIGH_BITS.take(sixteens[:, 3 * index], out=pairs[2 * index], mode="clip")
-        _OF_LOW_BITS.take(sixteens[:, 3 * index + 1], out=pairs[2 * index + 1], mode="clip")
-    _OF_LOW_BITS.take(raw[:, 15].astype(np.uint16) << 4, out=pairs[10], mode="clip")
-    return np.ascontiguousarray(pairs.T)
-
-
-def _texts(letters: NDArray[Any]) -> pa.Array:
-    """Texts of the length of an id's, one behind the other."""
-    count = letters.nbytes // _TEXT_BYTES
+    padded = np.zeros((count, _PADDED_ID_BYTES), np.uint8)
+    _pieces(padded, _ID_BYTES)[:] = _pieces(raw, _ID_BYTES)
+    letters = np.frombuffer(pybase64.urlsafe_b64encode(padded), np.uint8).reshape(count, _PADDED_TEXT_BYTES)
+    texts = _pieces(letters, _TEXT_BYTES).copy()
     offsets: NDArray[np.int32] = np.arange(count + 1, dtype=np.int32) * _TEXT_BYTES
-    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(texts)])
+
+
+def _pieces(rows: NDArray[np.uint8], size_bytes: int) -> NDArray[np.void]:
+    """The first bytes of each row, as one value."""
+    return np.ndarray(len(rows), f"V{size_bytes}", rows, strides=rows.strides[:1])
 
 
 def _offsets(ragged: Ragged) -> NDArray[np.int32]:
