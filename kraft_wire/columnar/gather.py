@@ -37,6 +37,10 @@ class Chunk:
         view = self._view(code)
         return view[shift:][at].astype(code)
 
+    def words(self, at: Positions) -> NDArray[np.uint64]:
+        """Eight bytes each, the first of them the lowest."""
+        return self._view("u8", "<")[at]
+
     def fixed(self, size_bytes: int, at: Positions, shift: int = 0) -> NDArray[Any]:
         """Pieces of one size, one row each."""
         pieces = self._view(f"V{size_bytes}")[shift:][at]
@@ -54,16 +58,20 @@ class Chunk:
         longer = first > 0x7F
         if not longer.any():
             return first.astype(np.int64), at + 1
-        second_at = at + longer
-        second = self.bytes[second_at]
-        values = (first & 0x7F) + (second.astype(np.int64) << 7) * longer
-        ends = second_at + 1
-        self._read_on(values, ends, np.flatnonzero(longer & (second > 0x7F)))
+        ends = at + longer
+        second = self.bytes[ends]
+        ends += 1
+        second &= -longer.view(np.uint8)  # all bits where there is a second byte
+        low = (first & 0x7F).astype(np.uint16)
+        low |= (second & 0x7F).astype(np.uint16) << 7
+        values = low.astype(np.int64)
+        longer = second > 0x7F
+        if longer.any():
+            self._read_on(values, ends, longer.nonzero()[0])
         return values, ends
 
     def _read_on(self, values: Positions, ends: Positions, rows: Positions) -> None:
         """The third byte and those behind it, of the varints in these rows."""
-        values[rows] &= 0x3FFF
         for index in range(2, _MAX_VARINT_BYTES):
             if not len(rows):
                 return
@@ -89,12 +97,12 @@ class Chunk:
         elements = np.repeat(starts - offsets[:-1] * unit, lengths) + np.arange(0, total, unit)
         return self.bytes[elements] if unit == 1 else self.fixed(unit, elements).reshape(-1)
 
-    def _view(self, code: str) -> NDArray[Any]:
+    def _view(self, code: str, order: str = ">") -> NDArray[Any]:
         """The chunk as if a number of this type began at each byte."""
-        view = self._views.get(code)
+        view = self._views.get(order + code)
         if view is None:
-            dtype = np.dtype(code).newbyteorder(">")
+            dtype = np.dtype(order + code)
             count = max(0, len(self.data) - dtype.itemsize + 1)
             view = np.ndarray((count,), dtype, self.data, strides=(1,))
-            self._views[code] = view
+            self._views[order + code] = view
         return view

@@ -65,4 +65,4 @@ class Page:
         return find_records(self.chunk, self.batches)
 
     def _of_batch(self, values: list[int]) -> NDArray[np.int64]:
-        return np.array(values, np.int64)[self._records.batches]
+        return np.repeat(np.array(values, np.int64), self._records.counts)

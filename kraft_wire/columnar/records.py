@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kraft_wire.columnar.gather import Positions
+    from kraft_wire.columnar.gather import Bytes, Positions
     from kraft_wire.log.batch import BatchHeader
 
 _STREAK: Final = 4
@@ -34,15 +35,20 @@ _LONG_DELTA: Final = 64
 """From here on offset deltas take two bytes (up to 8,191): something to recognise records by."""
 _WORTH_GUESSING: Final = 3 * _LONG_DELTA
 """Batches of fewer records are walked."""
+_LENGTH_BYTES: Final = 2
+"""What is known of a record's first bytes is compared from here on before them: there are always so many."""
+_USUAL_RECORDS: Final = 1 << 13
+_MOST_RECORDS: Final = 1 << 20
+"""Of so many records in a batch no offset delta takes more than three bytes."""
 
 
 class Records(msgspec.Struct, frozen=True):
-    """The data records of a chunk. ``batches`` says in which of the batches each is."""
+    """The data records of a chunk. ``counts`` says how many are in each of the batches."""
 
     value_starts: Positions
     value_ends: Positions
     offset_deltas: Positions
-    batches: NDArray[np.int64]
+    counts: Positions
 
     def __len__(self) -> int:
         return len(self.value_starts)
@@ -66,7 +72,7 @@ def _find_records(chunk: Chunk, batches: Sequence[tuple[int, BatchHeader]], wort
         position += HEADER_SIZE_BYTES
         if header.record_count >= worth_guessing:
             position = _walk(chunk.data, position, end, begin, _LONG_DELTA)
-            left = header.record_count - (len(begin) - before)
+            left = range(len(begin) - before, header.record_count)
             if left:
                 position = _guess(chunk, position, end, begin, left)
         position = _walk(chunk.data, position, end, begin, header.record_count)
@@ -116,9 +122,10 @@ def _walk(data: bytes, position: int, end: int, begin: array[int], steps: int) -
     return position
 
 
-def _guess(chunk: Chunk, position: int, end: int, begin: array[int], count: int) -> int:
-    """Append where ``count`` records with long offset deltas seem to begin, if so many seem to: each has
-    no attributes, no timestamp, a delta of two bytes, and no key. Whether they do, taking them apart tells.
+def _guess(chunk: Chunk, position: int, end: int, begin: array[int], deltas: range) -> int:
+    """Append where the records with these offset deltas, which are long ones, seem to begin, if so many seem
+    to: each has no attributes, no timestamp, a delta of two bytes, and no key. Whether they do, taking them
+    apart tells.
 
     Returns where the next one would begin.
     """
@@ -127,13 +134,23 @@ def _guess(chunk: Chunk, position: int, end: int, begin: array[int], count: int)
     seems = zero[:-4] & zero[1:-3]
     seems &= octets[2:-2] > 0x7F
     seems &= octets[4:] == _NO_KEY
-    attributes = np.flatnonzero(seems) + position
-    if len(attributes) != count:
+    attributes = seems.nonzero()[0]
+    if len(attributes) > len(deltas):
+        attributes = _in_turn(octets, attributes, deltas)
+    if len(attributes) != len(deltas):
         return position
     # The length before has one byte if the byte before that is a record's last: its header count.
-    starts = attributes - 2 + (chunk.bytes[attributes - 2] == 0)
+    starts = attributes + (position - 2)
+    starts += chunk.bytes[starts] == 0
     begin.frombytes(starts.tobytes())
     return end
+
+
+def _in_turn(octets: Bytes, attributes: Positions, deltas: range) -> Positions:
+    """Without what only looks like a record, if its offset delta is none that is due there."""
+    low, high = octets[attributes + 2].astype(np.int64), octets[attributes + 3].astype(np.int64)
+    late = (low & 0x7F | high << 7) // 2 - deltas.start - np.arange(len(attributes))
+    return attributes[(late <= 0) & (late >= len(deltas) - len(attributes))]
 
 
 def _long_distance(data: bytes, position: int) -> int:
@@ -158,6 +175,8 @@ def _run_length(data: bytes, position: int, distance: int, most: int) -> int:
 
 
 def _take_apart(chunk: Chunk, begin: Positions, counts: Positions, batch_ends: Positions) -> Records:
+    if counts.max(initial=0) > _MOST_RECORDS:
+        raise Malformed("more records in a batch than are looked at in columns")
     firsts = np.cumsum(counts) - counts
     end = begin[1:].copy()
     end[firsts + counts - 1] = batch_ends
@@ -166,15 +185,34 @@ def _take_apart(chunk: Chunk, begin: Positions, counts: Positions, batch_ends: P
     record_lengths, position = chunk.uvarints(begin)
     if (record_lengths & 1).any() or (position + (record_lengths >> 1) != end).any():
         raise Malformed("a record that isn't as long as it says")
-    if (chunk.bytes[position] | chunk.bytes[position + 1]).any():
-        raise Malformed("a record with attributes, or a timestamp of its own")
-    offset_deltas, position = chunk.uvarints(position + 2)
-    if (offset_deltas != 2 * deltas).any():
-        raise Malformed("a record whose offset doesn't follow the one before")
-    if (chunk.bytes[position] != _NO_KEY).any():
-        raise Malformed("a record with a key")
-    lengths, position = chunk.uvarints(position + 1)
+    due = _beginnings(_USUAL_RECORDS if counts.max(initial=0) <= _USUAL_RECORDS else _MOST_RECORDS)
+    differ = chunk.words(position - _LENGTH_BYTES) ^ due.words.take(deltas)
+    if (differ & due.masks.take(deltas)).any():
+        raise Malformed("a record with attributes, a timestamp, a key, or another offset than is due")
+    lengths, position = chunk.uvarints(position + due.sizes_bytes.take(deltas))
     value_ends = position + (lengths >> 1)
     if (lengths & 1).any() or (value_ends + 1 != end).any() or chunk.bytes[value_ends].any():
         raise Malformed("a record that is longer than its value")
-    return Records(position, value_ends, deltas, np.repeat(np.arange(len(counts)), counts))
+    return Records(position, value_ends, deltas, counts)
+
+
+class _Beginnings(msgspec.Struct, frozen=True):
+    """By the offset delta: what stands between a record's length and its value's. That is no attributes, no
+    timestamp, the delta, and no key. The words are little-endian and begin with the record's last bytes of
+    its length; the masks leave out what isn't known."""
+
+    words: NDArray[np.uint64]
+    masks: NDArray[np.uint64]
+    sizes_bytes: Positions
+
+
+@cache
+def _beginnings(count: int) -> _Beginnings:
+    doubled = np.arange(count) << 1
+    width = 1 + (doubled >= 1 << 7) + (doubled >= 1 << 14)
+    delta = doubled & 0x7F | (doubled >> 7 & 0x7F) << 8 | (doubled >> 14) << 16
+    delta |= np.array([0, 0x80, 0x8080])[width - 1]
+    known_bytes = _LENGTH_BYTES + width + 1
+    words = (delta | _NO_KEY << 8 * width).astype(np.uint64) << np.uint64(32)
+    masks = ((1 << 8 * known_bytes) - 1).astype(np.uint64) << np.uint64(8 * _LENGTH_BYTES)
+    return _Beginnings(words, masks, known_bytes)

@@ -44,7 +44,7 @@ def test_any_values_are_found(batches: list[list[bytes]]) -> None:
     log = log_of(batches)
     assert values_of(log) == [value for values in batches for value in values]
     found = records_of(log)
-    assert found.batches.tolist() == [number for number, values in enumerate(batches) for _ in values]
+    assert found.counts.tolist() == [len(values) for values in batches]
     assert found.offset_deltas.tolist() == [delta for values in batches for delta in range(len(values))]
 
 
