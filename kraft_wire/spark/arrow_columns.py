@@ -93,7 +93,9 @@ def id_column(raw: NDArray[np.uint8]) -> pa.Array:
     count = len(raw)
     padded = np.zeros((count, _PADDED_ID_BYTES), np.uint8)
     _pieces(padded, _ID_BYTES)[:] = _pieces(raw, _ID_BYTES)
-    letters = np.frombuffer(pybase64.urlsafe_b64encode(padded), np.uint8).reshape(count, _PADDED_TEXT_BYTES)
+    letters = np.frombuffer(pybase64.urlsafe_b64encode(padded.data), np.uint8).reshape(
+        count, _PADDED_TEXT_BYTES
+    )
     texts = _pieces(letters, _TEXT_BYTES).copy()
     offsets: NDArray[np.int32] = np.arange(count + 1, dtype=np.int32) * _TEXT_BYTES
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(texts)])
