@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kraft_wire.spark.options import CORRUPT, table_names
@@ -15,7 +16,7 @@ from kraft_wire.spark.tables.churn import churn
 from kraft_wire.spark.tables.configs import config_changes, config_history, configs
 from kraft_wire.spark.tables.failovers import failovers
 from kraft_wire.spark.tables.features import feature_history, features
-from kraft_wire.spark.tables.inputs import Tables, spark_schema
+from kraft_wire.spark.tables.inputs import FrameTables, Tables, spark_schema
 from kraft_wire.spark.tables.partitions import (
     isr_history,
     leadership,
@@ -50,30 +51,31 @@ DERIVED: dict[str, Callable[[Tables], DataFrame]] = {
 
 def check_lake(spark: SparkSession, target: Path, tables: Tables) -> None:
     """Every table that anybody reads below the target has just the rows that it should have."""
+    at_hand = {}
     for table in set(table_names()) - {CORRUPT}:
-        compare(spark, target / table, tables.read(table, *spark_schema(table).names))
+        rows = tables.read(table, *spark_schema(table).names).toArrow()
+        compare(spark, target / table, rows)
+        at_hand[table] = spark.createDataFrame(rows)
     for name, derived in DERIVED.items():
-        compare(spark, target / name, derived(tables))
+        compare(spark, target / name, derived(FrameTables(spark, at_hand)).toArrow())
 
 
-def compare(spark: SparkSession, folder: Path, expected: DataFrame) -> None:
-    rows = contents(expected, expected.columns)
+def compare(spark: SparkSession, folder: Path, expected: pa.Table) -> None:
+    rows = contents(expected)
     if not list(folder.rglob("*.parquet")):
         assert not rows, f"{folder} is missing"
         return
     kept = spark.read.parquet(str(folder))
-    assert set(kept.columns) == set(expected.columns)
-    found = contents(kept, expected.columns)
+    assert set(kept.columns) == set(expected.column_names)
+    found = contents(kept.select(*expected.column_names).toArrow())
     assert found == rows, f"{folder.name}: too many {found - rows}, missing {rows - found}"
 
 
-def contents(frame: DataFrame, columns: list[str]) -> Counter[Any]:
-    return Counter(plain(tuple(row)) for row in frame.select(*columns).collect())
+def contents(rows: pa.Table) -> Counter[Any]:
+    return Counter(plain(list(row.values())) for row in rows.to_pylist())
 
 
 def plain(value: Any) -> Any:
-    return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else bytes_of(value)
-
-
-def bytes_of(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytearray) else value
+    if isinstance(value, dict):
+        return tuple((name, plain(inner)) for name, inner in value.items())
+    return tuple(map(plain, value)) if isinstance(value, list) else value

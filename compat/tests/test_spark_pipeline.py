@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from compat.harness.histories import History
 from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
-from kraft_wire.spark.pipeline.batch import apply_batch
+from kraft_wire.spark.pipeline.batch import SMALL_RECORDS, apply_batch
 from kraft_wire.spark.pipeline.lake import Lake, LakeError
 from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.tables.typed_records import RecordsTables
@@ -34,12 +34,14 @@ def cut(rows: list[dict[str, Any]], random: Random, count: int) -> list[list[dic
 
 
 def test_batches_cut_anywhere_make_what_one_batch_makes(spark: SparkSession, tmp_path: Path) -> None:
+    """The one in the middle as if it were large."""
     random = Random(5)
     histories = [History("one", 1, 120), History("gap", 11, 200, gap=(120, 170)), History("late", 8, 40)]
     parts = [cut(history.rows, random, 3) for history in histories[:2]] + [[[], [], histories[2].rows]]
-    for batch in range(3):
+    for batch, small_records in enumerate((SMALL_RECORDS, 0, SMALL_RECORDS)):
+        rows = frame(spark, [row for of_cluster in parts for row in of_cluster[batch]])
         with Lake(tmp_path) as lake:
-            apply_batch(lake, frame(spark, [row for of_cluster in parts for row in of_cluster[batch]]), batch)
+            apply_batch(lake, rows, batch, small_records)
             assert apply_batch(lake, frame(spark, []), batch) is None
     everything = [row for history in histories for row in history.rows]
     check_lake(spark, tmp_path, RecordsTables(frame(spark, everything).cache()))

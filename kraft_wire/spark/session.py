@@ -15,6 +15,7 @@ _SETTINGS: Final = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 WORKER_ENVIRONMENT: Final = {

@@ -14,6 +14,7 @@ again. Whoever reads the tables without us sees no file whose name begins with a
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -109,6 +110,11 @@ class Lake:
             for file in sorted((folder / cluster).glob("*.parquet"))
             if file.name.startswith(f"{part}-")
         ]
+
+    def open_bytes(self, clusters: Iterable[str]) -> int:
+        """How large the open rows of some clusters are, in all tables."""
+        folders = [folder for cluster in clusters for folder in self.target.glob(f"*/{glob.escape(cluster)}")]
+        return sum(file.stat().st_size for folder in folders for file in folder.glob(f"{OPEN}-*.parquet"))
 
     def commit(self, batch: int, replaced: Mapping[str, Sequence[str]], ends: Mapping[str, int]) -> None:
         """Everything that was staged is the batch. ``replaced`` names tables whose open rows, of these

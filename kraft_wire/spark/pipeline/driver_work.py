@@ -1,0 +1,104 @@
+"""Small batches: the driver has the rows, and writes them. Spark's plans begin at rows at hand and end in
+Arrow, so that they are short; no task of Spark's reads or writes a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from kraft_wire.spark.lake_records import CLUSTER_FOLDERS
+from kraft_wire.spark.pipeline.lake import OPEN, PART_COLUMN
+from kraft_wire.spark.record_tables import RECORDS as RECORDS_SCHEMA
+from kraft_wire.spark.tables.inputs import RECORDS, Tables
+from kraft_wire.spark.typed_rows import typed_rows
+
+SETTINGS: Final = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+class DriverWork:
+    """``staging`` is the batch's folder; ``folders`` are those of the clusters that it is about."""
+
+    def __init__(self, spark: SparkSession, staging: Path, folders: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._staging = staging
+        self._folders = folders
+        self._written: dict[str, pa.Table] = {}
+        self._arrived = _read(list(staging.joinpath(RECORDS).rglob("*.parquet"))).select(RECORDS_SCHEMA.names)
+        self.records: Tables = _ArrowTables(spark, self._arrived)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return dict(SETTINGS)
+
+    def tables_of(self, records: DataFrame) -> Tables:
+        return _ArrowTables(self._spark, records.toArrow())
+
+    @contextmanager
+    def kept(self, rows: DataFrame) -> Iterator[DataFrame]:
+        yield self._spark.createDataFrame(rows.toArrow())
+
+    def read(self, table: str, files: Sequence[Path]) -> DataFrame:
+        return self._spark.createDataFrame(_read(files))
+
+    def write_typed(self, tables: Iterable[str]) -> None:
+        for table in tables:
+            for cluster, rows in _split(typed_rows(self._arrived, table), "cluster"):
+                self._write(rows.drop_columns("cluster"), table, self._folders[cluster])
+
+    def write(self, rows: DataFrame, table: str, part: Column) -> None:
+        found = rows.withColumn(PART_COLUMN, part).toArrow()
+        self._written[table] = found
+        for cluster, of_cluster in _split(found, "cluster"):
+            for name, of_part in _split(of_cluster.drop_columns("cluster"), PART_COLUMN):
+                folder = f"{self._folders[cluster]}/{PART_COLUMN}={name}"
+                self._write(of_part.drop_columns(PART_COLUMN), table, folder)
+
+    def open_now(self, table: str) -> DataFrame:
+        rows = self._written[table]
+        is_open = pc.equal(rows.column(PART_COLUMN), OPEN)
+        return self._spark.createDataFrame(rows.filter(is_open).drop_columns(PART_COLUMN))
+
+    def _write(self, rows: pa.Table, table: str, folder: str) -> None:
+        path = self._staging / table / folder
+        path.mkdir(parents=True)
+        pq.write_table(rows, path / "0.parquet", compression="zstd")
+
+
+class _ArrowTables:
+    """All tables, of Arrow rows of the table ``records``."""
+
+    def __init__(self, spark: SparkSession, records: pa.Table) -> None:
+        self._spark = spark
+        self._records = records
+        self._frames: dict[str, DataFrame] = {}
+
+    def read(self, table: str, *columns: str) -> DataFrame:
+        if table not in self._frames:
+            rows = self._records if table == RECORDS else typed_rows(self._records, table)
+            self._frames[table] = self._spark.createDataFrame(rows)
+        return self._frames[table].select(*columns)
+
+
+def _read(files: Sequence[Path]) -> pa.Table:
+    return ds.dataset(list(map(str, files)), format="parquet", partitioning=CLUSTER_FOLDERS).to_table()
+
+
+def _split(rows: pa.Table, column: str) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each value; their order stays."""
+    values = rows.column(column)
+    for value in values.unique():
+        yield value.as_py(), rows.filter(pc.equal(values, value))
