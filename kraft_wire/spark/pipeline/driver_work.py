@@ -75,7 +75,10 @@ class DriverWork:
     def _write(self, rows: pa.Table, table: str, folder: str) -> None:
         path = self._staging / table / folder
         path.mkdir(parents=True)
-        pq.write_table(rows, path / "0.parquet", compression="zstd")
+        schema = pa.schema(
+            [field.with_type(_nullable(field.type)).with_nullable(True) for field in rows.schema]
+        )
+        pq.write_table(rows.cast(schema), path / "0.parquet", compression="zstd")
 
 
 class _ArrowTables:
@@ -102,3 +105,12 @@ def _split(rows: pa.Table, column: str) -> Iterator[tuple[str, pa.Table]]:
     values = rows.column(column)
     for value in values.unique():
         yield value.as_py(), rows.filter(pc.equal(values, value))
+
+
+def _nullable(of_type: pa.DataType) -> pa.DataType:
+    """Files of a table have one schema, whoever has found out that a column has no nulls."""
+    if pa.types.is_list(of_type):
+        return pa.list_(pa.field(of_type.value_field.name, _nullable(of_type.value_type)))
+    if pa.types.is_struct(of_type):
+        return pa.struct([pa.field(inner.name, _nullable(inner.type)) for inner in of_type])
+    return of_type
