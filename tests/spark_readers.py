@@ -29,6 +29,10 @@ def batch_reader(path: Path | str | None, **options: str) -> LogReader:
     return cast(LogReader, source(path, **options).reader(StructType()))
 
 
+def stream_reader(path: Path | str | None, **options: str) -> LogStreamReader:
+    return cast(LogStreamReader, source(path, **options).streamReader(StructType()))
+
+
 def batch(path: Path | str | None, **options: str) -> list[Row]:
     """A batch's rows."""
     reader = batch_reader(path, **options)
@@ -54,6 +58,8 @@ class Stream:
         self.rows: list[Row] = []
         self._begin()
         self.start = self.position = self._json(self._reader.initialOffset())
+        if options.get("startingOffsets", "latest") == "latest":
+            assert self.trigger() == [], "Spark asks at once"
 
     def restart(self) -> None:
         """The driver's process is another one."""
@@ -64,7 +70,7 @@ class Stream:
         self._reader.stop()
 
     def _begin(self) -> None:
-        self._reader = cast(LogStreamReader, source(self._path, **self._options).streamReader(StructType()))
+        self._reader = stream_reader(self._path, **self._options)
         self.limit: ReadLimit = self._reader.getDefaultReadLimit()
 
     def available_now(self) -> None:

@@ -23,6 +23,8 @@ class Planner(Generic[P]):
         self._options = options
         self._seen: dict[str, LogBounds] = {}
         self._target: Positions | None = None
+        self._initial: Positions | None = None
+        self._has_begun = False
 
     # A batch.
 
@@ -52,7 +54,13 @@ class Planner(Generic[P]):
     # A stream.
 
     def initial(self) -> Positions:
-        """Where a new stream begins; by default with what comes next."""
+        """Where a new stream begins; by default with what comes next. Spark asks for each use of it anew, and
+        the log grows in between."""
+        if self._initial is None:
+            self._initial = self._beginning()
+        return self._initial
+
+    def _beginning(self) -> Positions:
         starts = self._options.starting_offsets or LATEST
         self._look()
         if isinstance(starts, dict):
@@ -66,8 +74,12 @@ class Planner(Generic[P]):
         self._target = self._ends()
 
     def latest(self, start: Mapping[str, LogPosition], limit: Limit) -> Positions:
-        """How far the next trigger reads."""
+        """How far the next trigger reads. One that begins with what comes next reads nothing at first: then
+        where it began is in the checkpoint, however soon it is killed."""
         self._look()
+        is_first, self._has_begun = not self._has_begun, True
+        if is_first and self._begins_with_what_comes and start == self._initial:
+            return dict(start)
         ends = dict(self._ends() if self._target is None else self._target)
         for cluster, position in start.items():
             if cluster not in ends:
@@ -87,9 +99,28 @@ class Planner(Generic[P]):
         """What a trigger reads that goes from some positions to others."""
         if not all(cluster in self._seen and _covers(self._seen[cluster], end[cluster]) for cluster in end):
             self._look()
+        if start == self._initial and not self._has_begun:
+            start = {
+                cluster: self._not_behind(cluster, start[cluster], end.get(cluster)) for cluster in start
+            }
         return self._ranges(
             start, {cluster: position for cluster, position in end.items() if start.get(cluster) != position}
         )
+
+    @property
+    def _begins_with_what_comes(self) -> bool:
+        return self._options.starting_offsets in (None, LATEST)
+
+    def _not_behind(self, cluster: str, start: LogPosition, end: LogPosition | None) -> LogPosition:
+        """A stream that was killed in its first trigger repeats that up to the same end, and is told anew
+        where it begins."""
+        if end is None or start.offset <= end.offset:
+            return start
+        if self._begins_with_what_comes:
+            return end
+        if self._options.starting_offsets == SNAPSHOT:
+            return newest_state(self._seen[cluster], end.offset)
+        return start
 
     # Both.
 

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 from metadata_logs import LogWriter
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
-from spark_readers import Row, Stream, batch, source
+from spark_readers import Row, Stream, batch, rows, source, stream_reader
 
 from kraft_wire.spark.admission import shares
 from kraft_wire.spark.options import BadOption
@@ -43,6 +43,36 @@ def test_a_stream_begins_with_what_comes_next(tmp_path: Path, log: LogWriter) ->
     assert offsets(stream.trigger()) == [10, 11, 12]
     assert stream.position == {"one": {"epoch": 1, "offset": 13}}
     assert stream.trigger() == []
+
+
+def test_a_stream_begins_at_one_position_however_often_spark_asks(tmp_path: Path, log: LogWriter) -> None:
+    reader = stream_reader(tmp_path)
+    start = reader.initialOffset()
+    log.append()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    log.append()
+    assert reader.initialOffset() == start == end, "where it begins is what its first trigger writes down"
+    assert rows(reader, reader.partitions(start, end)) == []
+    there = reader.latestOffset(end, ReadAllAvailable())
+    assert offsets(rows(reader, reader.partitions(end, there))) == list(range(10, 16))
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated"), [("latest", []), ("snapshot", [10, 11, 12]), ("earliest", [*range(13)])]
+)
+def test_a_stream_that_was_killed_in_its_first_trigger_repeats_it(
+    tmp_path: Path, log: LogWriter, start: str, repeated: list[int]
+) -> None:
+    log.snapshot()
+    log.append()
+    end = {"one": {"epoch": 1, "offset": 13}}
+    log.append()
+    log.snapshot()
+    reader = stream_reader(tmp_path, startingOffsets=start)
+    again = reader.partitions(reader.initialOffset(), end)
+    assert offsets(rows(reader, again)) == repeated
+    there = reader.latestOffset(end, ReadAllAvailable())
+    assert offsets(rows(reader, reader.partitions(end, there))) == [13, 14, 15]
 
 
 def test_a_stream_reads_what_a_batch_of_the_same_range_does(tmp_path: Path, log: LogWriter) -> None:
