@@ -118,6 +118,7 @@ class Node:
         self._is_active = False
         self._led_since_ms = 0
         self._first_write_offset: int | None = None
+        self._activation_end = 0
         self._reading_to: int | None = None
         self._loading: SnapshotId | None = None
         self._high_watermark = 0
@@ -323,6 +324,7 @@ class Node:
         self.state.next_offset = self.core.log_end_offset
         context = self._context(OURSELVES)
         self._append(prepare(activation_result(self.state, self._bootstrap, context)))
+        self._activation_end = self.core.log_end_offset
         self._decide(
             ApiRequest(
                 None, ControllerRegistrationRequest.API_KEY, 0, self._registrar.registration, OURSELVES
@@ -537,6 +539,8 @@ class Node:
             return
         if self._loading is not None:
             return
+        if self._is_active and self._high_watermark < self._activation_end:
+            return  # what ends a former leader's transaction is applied, but not committed
         end_offset = self._high_watermark if self._is_active else self._applied_end
         self._snapshots.started()
         self._effects.append(WriteSnapshot(SnapshotId(end_offset, self.core.epoch_at(end_offset - 1))))

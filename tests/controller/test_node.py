@@ -22,7 +22,7 @@ from kraft_wire.controller.requests import (
     StateLoaded,
 )
 from kraft_wire.controller.settings import Settings
-from kraft_wire.log.batch import split_batches
+from kraft_wire.log.batch import encode_batch, split_batches
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.canonical import fingerprint
@@ -30,8 +30,10 @@ from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError, ErrorCode
 from kraft_wire.protocol.headers import encode_request
 from kraft_wire.protocol.messages import broker_registration_request as registration
+from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kraft_wire.protocol.messages.broker_registration_response import BrokerRegistrationResponse
@@ -61,6 +63,7 @@ from kraft_wire.protocol.messages.list_offsets_request import (
 from kraft_wire.protocol.messages.list_offsets_response import ListOffsetsResponse
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
+from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.raft.effects import HighWatermarkAdvanced, InstallSnapshot, LostLeadership, ReadyToStop
 from kraft_wire.raft.events import (
     Now,
@@ -544,6 +547,22 @@ def test_a_snapshot_is_asked_for_after_enough_bytes_and_once() -> None:
     controller.flush()
     second = controller.snapshots_wanted()[-1]
     assert second.snapshot_id.end_offset > wanted.snapshot_id.end_offset
+
+
+def test_no_snapshot_ends_in_a_transaction_that_is_aborted() -> None:
+    settings = Settings(node_id=NODE_ID, metadata_log_max_record_bytes_between_snapshots=1)
+    disk = active_controller(settings).disk
+    begun_at = disk.end_offset
+    values = [encode_metadata_record(BeginTransactionRecord(), 0), encode_metadata_record(NoOpRecord(), 0)]
+    disk.batches += split_batches(encode_batch(begun_at, 1, 0, values))[0]
+    disk.flushed = disk.end_offset
+    controller = LoneController(disk, settings)
+    controller.flush()
+    assert isinstance(disk.records()[-2], AbortTransactionRecord)
+    assert controller.snapshots_wanted() == []
+    controller.flush()
+    (wanted,) = controller.snapshots_wanted()
+    assert wanted.snapshot_id.end_offset == disk.end_offset
 
 
 def test_decisions_and_refusals_are_told() -> None:
