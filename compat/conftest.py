@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 open_workspaces: list[Workspace] = []
 
 
-SLOWEST = ("test_spark_pipeline_kills.py", "test_live_java.py", "test_chaos.py", "test_spark_tables.py")
+SLOWEST = (
+    "test_every_record_type.py",
+    "test_spark_pipeline_kills.py",
+    "test_live_java.py",
+    "test_chaos.py",
+    "test_spark_tables.py",
+)
 """Files that go first: begun last, one of them alone would keep one of two processes waiting."""
 
 

@@ -104,10 +104,12 @@ class ControllerQuorum:
         for id in self.controllers if ids is None else ids:
             self.controllers[id].start()
 
-    def add_broker(self, node_id: int, properties: Mapping[str, str] | None = None) -> JvmBroker:
+    def add_broker(
+        self, node_id: int, properties: Mapping[str, str] | None = None, log_dir_count: int = 1
+    ) -> JvmBroker:
         """A formatted broker, not started."""
         jars = find_jars(NEWEST_KAFKA)
-        broker = JvmBroker(self.workspace, node_id, jars, self.tools, self.address_list)
+        broker = JvmBroker(self.workspace, node_id, jars, self.tools, self.address_list, log_dir_count)
         if self.voters == "static":
             broker.change_properties(self._quorum_properties())
         broker.change_properties(properties or {})
@@ -119,6 +121,9 @@ class ControllerQuorum:
         """Start brokers 1 to ``count``, and wait until every one is unfenced."""
         for node_id in range(1, count + 1):
             self.add_broker(node_id, properties).start()
+        self.wait_until_brokers_are_ready()
+
+    def wait_until_brokers_are_ready(self) -> None:
         for broker in self.brokers.values():
             broker.wait_until_ready()
         self.wait_for_brokers()

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
-from kraft_wire.spark.options import CORRUPT, table_names
+from kraft_wire.spark.options import CORRUPT, Options, table_names
 from kraft_wire.spark.tables.brokers import broker_history, broker_sessions, brokers
 from kraft_wire.spark.tables.churn import churn
 from kraft_wire.spark.tables.configs import config_changes, config_history, configs
@@ -56,8 +57,24 @@ def check_lake(spark: SparkSession, target: Path, tables: Tables) -> None:
         rows = tables.read(table, *spark_schema(table).names).toArrow()
         compare(spark, target / table, rows)
         at_hand[table] = spark.createDataFrame(rows)
+    check_derived(spark, target, FrameTables(spark, at_hand))
+
+
+def check_derived(spark: SparkSession, target: Path, tables: Tables) -> None:
+    """The same of the derived tables."""
     for name, derived in DERIVED.items():
-        compare(spark, target / name, derived(FrameTables(spark, at_hand)).toArrow())
+        compare(spark, target / name, derived(tables).toArrow())
+
+
+def read_table(target: Path, table: str) -> list[dict[str, Any]]:
+    """The rows of a table of records, by their offsets, read without Spark."""
+    folder = target / table
+    if not folder.is_dir():
+        return []
+    schema = Options((), table).schema
+    found = ds.dataset(folder, format="parquet", partitioning="hive").to_table(columns=schema.names)
+    rows: list[dict[str, Any]] = found.cast(schema).sort_by("offset").to_pylist()
+    return rows
 
 
 def compare(spark: SparkSession, folder: Path, expected: pa.Table) -> None:

@@ -23,7 +23,12 @@ def split_values(consumed: bytes) -> list[bytes]:
 
 
 def describe_record(value: bytes) -> MetadataRecord:
-    """One record under the names that kafka-dump-log uses: FEATURE_LEVEL_RECORD for FeatureLevelRecord."""
+    """One record under the names that kafka-dump-log uses."""
     record, version = decode_metadata_record(value)
-    words = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in record.NAME)
-    return MetadataRecord(words.lstrip("_"), version, record.to_json(version))
+    return MetadataRecord(kafka_name(record.NAME), version, record.to_json(version))
+
+
+def kafka_name(record_type: str) -> str:
+    """As kafka-dump-log names it: FEATURE_LEVEL_RECORD for FeatureLevelRecord."""
+    words = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in record_type)
+    return words.lstrip("_")

@@ -43,13 +43,13 @@ class KafkaTools:
         return self.server.run(self._jars, main_class, arguments, timeout_s)
 
     def topics(self, bootstrap: str, *options: str) -> str:
-        return self._admin("TopicCommand", bootstrap, *options)
+        return self.admin("TopicCommand", bootstrap, *options)
 
     def features(self, bootstrap: str, *options: str) -> str:
-        return self._admin("FeatureCommand", bootstrap, *options)
+        return self.admin("FeatureCommand", bootstrap, *options)
 
     def leader_election(self, bootstrap: str, *options: str) -> str:
-        return self._admin("LeaderElectionCommand", bootstrap, *options)
+        return self.admin("LeaderElectionCommand", bootstrap, *options)
 
     def configs(self, bootstrap: str, *options: str) -> str:
         arguments = ["--bootstrap-server", bootstrap, *options]
@@ -105,7 +105,8 @@ class KafkaTools:
         wait_until(answered, f"the metadata shell's answer to {command} on {file.name}")
         return answers[-1]
 
-    def _admin(self, tool: str, bootstrap: str, *options: str) -> str:
+    def admin(self, tool: str, bootstrap: str, *options: str | Path) -> str:
+        """Any of the tools that are an admin client, such as AclCommand."""
         arguments = ["--bootstrap-server", bootstrap, *options]
         return self.run(f"org.apache.kafka.tools.{tool}", arguments).check().stdout
 

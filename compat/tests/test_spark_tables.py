@@ -14,27 +14,27 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from compat.harness.histories import BEGINNING, Form, History, Interval, form_of, intervals_of
 from compat.harness.spark import FEW_ROWS
+from compat.harness.table_forms import forms_as_of, partition_form, plain
 from kraft_wire.log.batch import iter_records, split_batches
 from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.spark.record_tables import RECORDS
-from kraft_wire.spark.tables.brokers import broker_sessions, brokers
+from kraft_wire.spark.tables.brokers import broker_sessions
 from kraft_wire.spark.tables.churn import churn
-from kraft_wire.spark.tables.configs import config_changes, config_history, configs
+from kraft_wire.spark.tables.configs import config_changes, config_history
 from kraft_wire.spark.tables.failovers import failovers
-from kraft_wire.spark.tables.features import feature_history, features
+from kraft_wire.spark.tables.features import feature_history
 from kraft_wire.spark.tables.inputs import SourceTables, Tables
 from kraft_wire.spark.tables.partitions import (
     isr_history,
     leadership,
     partition_history,
-    partitions,
     reassignments,
     under_replicated,
 )
-from kraft_wire.spark.tables.topics import topic_history, topics
+from kraft_wire.spark.tables.topics import topic_history
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
 JAVA_LOG = Path(__file__).parents[2] / "tests/log/data/java-4.4.0"
@@ -51,77 +51,6 @@ HISTORIES = [
 def tables(spark: SparkSession) -> Tables:
     rows = [row for history in HISTORIES for row in history.rows]
     return RecordsTables(spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS)).cache())
-
-
-def plain(value: Any) -> Any:
-    """Lists and structs as tuples."""
-    return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value
-
-
-def by_cluster(
-    frame: DataFrame, key: tuple[str, ...], form: Callable[[Row], Any]
-) -> dict[str, dict[Any, Any]]:
-    found: dict[str, dict[Any, Any]] = {history.cluster: {} for history in HISTORIES}
-    for row in frame.collect():
-        name = tuple(row[column] for column in key)
-        of_cluster = found.setdefault(row.cluster, {})
-        assert name not in of_cluster
-        of_cluster[name] = form(row)
-    return found
-
-
-def partition_form(row: Row) -> Any:
-    return plain(
-        (
-            row.topic,
-            row.replicas,
-            row.isr,
-            row.leader,
-            row.leader_epoch,
-            row.partition_epoch,
-            row.directories,
-            row.leader_recovery_state,
-            row.removing_replicas,
-            row.adding_replicas,
-            row.eligible_leader_replicas,
-            row.last_known_elr,
-        )
-    )
-
-
-def broker_form(row: Row) -> Any:
-    return plain(
-        (
-            row.broker_epoch,
-            row.incarnation_id,
-            row.end_points,
-            sorted(row.features),
-            row.rack,
-            row.fenced,
-            row.in_controlled_shutdown,
-            sorted(row.log_dirs),
-            row.cordoned_log_dirs,
-            row.registration_offset,
-            row.is_migrating_zk_broker,
-        )
-    )
-
-
-def forms_as_of(tables: Tables, **then: Any) -> dict[str, Form]:
-    """What the tables say of each cluster."""
-    found = {
-        "partitions": by_cluster(partitions(tables, **then), ("topic_id", "partition"), partition_form),
-        "topics": by_cluster(
-            topics(tables, **then), ("topic_id",), lambda row: (row.topic, row.partition_count)
-        ),
-        "brokers": by_cluster(brokers(tables, **then), ("broker_id",), broker_form),
-        "configs": by_cluster(
-            configs(tables, **then), ("resource_type", "resource_name", "name"), lambda row: row.value
-        ),
-        "features": by_cluster(features(tables, **then), ("feature",), lambda row: row.level),
-    }
-    clusters = found["features"]
-    return {cluster: {table: of.get(cluster, {}) for table, of in found.items()} for cluster in clusters}
 
 
 @pytest.mark.parametrize("offset", [0, 77, 145, 1000])
@@ -312,5 +241,5 @@ def java_state(until: int) -> MetadataState:
 @pytest.mark.parametrize("offset", [100, 1_000_000])
 def test_tables_of_javas_log_are_what_a_controller_has(spark: SparkSession, offset: int) -> None:
     tables = SourceTables(spark, {"path": str(JAVA_LOG)})
-    (found,) = [form for form in forms_as_of(tables, as_of_offset=offset).values() if any(form.values())]
+    (found,) = forms_as_of(tables, as_of_offset=offset).values()
     assert found == form_of(java_state(offset))
