@@ -13,12 +13,14 @@ from kraft_wire.spark.log_folders import find_folders
 from kraft_wire.spark.log_pages import pages_of
 from kraft_wire.spark.log_splits import SPLIT_BYTES, FilePiece
 from kraft_wire.spark.log_store import Damage, LogBounds, LogRange, PlacedPage
-from kraft_wire.spark.open_segment import SegmentChanged
+from kraft_wire.spark.open_segment import Entry, SegmentChanged
 from kraft_wire.spark.positions import LogPosition
 
 T = TypeVar("T")
 
 _ATTEMPTS: Final = 3
+_REMEMBERED: Final = 8
+"""Batches of a segment."""
 
 
 class FolderStore:
@@ -35,6 +37,7 @@ class FolderStore:
         self._split_bytes = split_bytes
         self._page_bytes = page_bytes
         self._logs: dict[str, LogCopies] = {}
+        self._known: dict[str, tuple[Entry, ...]] = {}
 
     def bounds(self) -> dict[str, LogBounds]:
         """As ``LogStore`` says; so are all others."""
@@ -50,9 +53,16 @@ class FolderStore:
     def _look_once(self) -> dict[str, LogCopies]:
         by_cluster: dict[str, list[LogCopy]] = {}
         for path in find_folders(self._paths):
-            copy = look_at(path)
+            copy = look_at(path, self._known)
+            self._remember(copy)
             by_cluster.setdefault(copy.cluster, []).append(copy)
         return {cluster: together(copies) for cluster, copies in sorted(by_cluster.items())}
+
+    def _remember(self, copy: LogCopy) -> None:
+        """What is read next begins where the log ended some looks ago, if triggers keep up."""
+        if copy.last is not None and copy.last.entry not in self._known.get(copy.last.path, ()):
+            entries = (*self._known.pop(copy.last.path, ()), copy.last.entry)
+            self._known[copy.last.path] = entries[-_REMEMBERED:]
 
     def holds(self, cluster: str, position: LogPosition) -> bool:
         return self._ask(cluster, lambda log: log.holds(position))

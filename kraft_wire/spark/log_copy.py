@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from kraft_wire.log.batch import BatchHeader
 from kraft_wire.log.recovery import committed_end, is_ahead
@@ -16,11 +18,26 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.batch_walk import BatchWalk, Run
 from kraft_wire.spark.log_folders import LogFolder, list_folder
 from kraft_wire.spark.log_store import Damage
-from kraft_wire.spark.open_segment import OpenSegment, SegmentChanged, SegmentFile, Spot, opened
+from kraft_wire.spark.open_segment import Entry, OpenSegment, SegmentChanged, SegmentFile, Spot, opened
 from kraft_wire.spark.positions import BEGINNING, LogPosition
 
 _LOOK_BYTES: Final = 64 * 1024
 _ATTEMPTS: Final = 4
+
+Known = Mapping[str, tuple[Entry, ...]]
+"""Batches of a segment that were seen when its folder was looked at before, by its path."""
+
+
+class LastBatch(NamedTuple):
+    """What the log ends with, and where that is."""
+
+    path: str
+    position: int
+    header: BatchHeader
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.header.last_offset, self.position)
 
 
 class LogCopy(msgspec.Struct, frozen=True):
@@ -36,6 +53,7 @@ class LogCopy(msgspec.Struct, frozen=True):
     durable_offset: int = 0
     committed_end_offset: int = 0
     damage: Damage | None = None
+    last: LastBatch | None = None
 
     @property
     def reach(self) -> tuple[int, int, int]:
@@ -119,17 +137,23 @@ def _last_before(file: OpenSegment, start: Spot, offset: int, position: int) -> 
     return found
 
 
-def look_at(path: Path) -> LogCopy:
+def look_at(path: Path, known: Known = MappingProxyType({})) -> LogCopy:
     """A controller may be at work: files that have gone are listed anew, and damage is what is there at a
     second look, too. Raises CorruptFile, SegmentChanged, OSError."""
     damage = None
     for _ in range(_ATTEMPTS):
         with suppress(SegmentChanged):
-            found = _look_at(list_folder(path))
+            found = _look_at(_listed(path, known))
             if found.damage == damage:
                 return found
             damage = found.damage
-    return _look_at(list_folder(path))
+    return _look_at(_listed(path, known))
+
+
+def _listed(path: Path, known: Known) -> LogFolder:
+    folder = list_folder(path)
+    segments = [replace(each, known=known.get(each.path, ())) for each in folder.segments]
+    return replace(folder, segments=tuple(segments))
 
 
 def _look_at(folder: LogFolder) -> LogCopy:
@@ -151,20 +175,22 @@ def _look_at(folder: LogFolder) -> LogCopy:
         folder.floor.offset,
         max(committed_end(folder.floor, end.offset), newest.end_offset if newest else 0),
         damage,
+        last,
     )
 
 
-def _bounds(folder: LogFolder, last: BatchHeader | None) -> tuple[int, LogPosition]:
+def _bounds(folder: LogFolder, last: LastBatch | None) -> tuple[int, LogPosition]:
     if not folder.segments:
         return 0, BEGINNING
     start_offset, newest_base_offset = folder.segments[0].base_offset, folder.segments[-1].base_offset
     if last is not None:
-        return start_offset, LogPosition(last.leader_epoch, max(last.next_offset, newest_base_offset))
+        end_offset = max(last.header.next_offset, newest_base_offset)
+        return start_offset, LogPosition(last.header.leader_epoch, end_offset)
     epochs = [each.epoch for each in folder.snapshots if each.end_offset <= newest_base_offset]
     return start_offset, LogPosition(epochs[-1] if epochs else 0, newest_base_offset)
 
 
-def _end_of(folder: LogFolder) -> tuple[BatchHeader | None, Damage | None]:
+def _end_of(folder: LogFolder) -> tuple[LastBatch | None, Damage | None]:
     """The last batch, and what is behind it but for what a crash leaves."""
     damage = None
     next_offset = None
@@ -179,7 +205,7 @@ def _end_of(folder: LogFolder) -> tuple[BatchHeader | None, Damage | None]:
 
 def _end_of_segment(
     cluster: str, segment: SegmentFile, next_offset: int | None, durable_offset: int
-) -> tuple[BatchHeader | None, Damage | None]:
+) -> tuple[LastBatch | None, Damage | None]:
     last = damage = None
     with opened(segment) as file:
         for found in BatchWalk(
@@ -190,7 +216,8 @@ def _end_of_segment(
             page_bytes=_LOOK_BYTES,
         ):
             if isinstance(found, Run):
-                last, damage = found.batches[-1][1], None
+                at, header = found.batches[-1]
+                last, damage = LastBatch(segment.path, found.position + at, header), None
             else:
                 damage = Damage(cluster, segment.path, *found)
     return last, damage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -35,12 +35,21 @@ class SegmentChanged(StorageError):
         )
 
 
+class Entry(NamedTuple):
+    """The last offset of a batch, and where it begins."""
+
+    last_offset: int
+    position: int
+
+
 class SegmentFile(msgspec.Struct, frozen=True):
-    """One file of batches, as large as it was when it was listed."""
+    """One file of batches, as large as it was when it was listed. ``known`` are batches that were seen there
+    before, in their order: a copy of a log may lack its index."""
 
     path: str
     base_offset: int
     size_bytes: int
+    known: tuple[Entry, ...] = ()
 
 
 class Spot(NamedTuple):
@@ -63,6 +72,7 @@ class OpenSegment:
         self.base_offset = segment.base_offset
         self.end = end
         self._index_fd = index_fd
+        self._known = segment.known
 
     def file_size_bytes(self) -> int:
         """What is behind ``end`` isn't looked at."""
@@ -74,12 +84,14 @@ class OpenSegment:
 
     def last_indexed(self) -> Spot:
         """The last batch that the index knows of."""
-        return self._nearest(range(self._entry_count - 1, -1, -1)) or self.first
+        found = self._nearest(range(self._entry_count - 1, -1, -1)) or self.first
+        return self._nearest_known(found, self._known)
 
     def at_or_before(self, offset: int) -> Spot:
         """A batch that begins with this offset or a lower one: as near to it as the index allows."""
         slot = bisect_right(range(self._entry_count), offset, key=lambda slot: self._entry(slot)[0])
-        return self._nearest(range(slot - 1, -1, -1)) or self.first
+        found = self._nearest(range(slot - 1, -1, -1)) or self.first
+        return self._nearest_known(found, [each for each in self._known if each.last_offset <= offset])
 
     def behind(self, offset: int) -> Spot | None:
         """A batch that begins with a higher offset; None where the index knows of none."""
@@ -121,6 +133,16 @@ class OpenSegment:
         """The first of some entries that is to be believed."""
         found = (self._checked(*self._entry(slot)) for slot in slots[:_TRIES])
         return next((spot for spot in found if spot is not None), None)
+
+    def _nearest_known(self, indexed: Spot, known: Sequence[Entry]) -> Spot:
+        """The last of some batches that is behind an indexed one, and there still."""
+        for entry in reversed(known):
+            if entry.position <= indexed.position:
+                break
+            spot = self._checked(*entry)
+            if spot is not None:
+                return spot
+        return indexed
 
     def _checked(self, last_offset: int, position: int) -> Spot | None:
         if not 0 <= position < self.end:

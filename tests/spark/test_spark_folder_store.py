@@ -369,3 +369,22 @@ def test_damage_of_a_snapshot_is_at_its_last_offset(tmp_path: Path, log: LogWrit
     (damage,) = (each for each in found if isinstance(each, Damage))
     assert (damage.file, damage.offset) == (str(path), 121)
     assert {each for each in found if each != damage} <= {121}
+
+
+def test_what_was_seen_of_a_copy_without_an_index_is_not_walked_again(tmp_path: Path, make_log: Make) -> None:
+    log = make_log("a")
+    for _ in range(40):
+        log.append()
+    log.segment().with_suffix(".index").unlink()
+    reading = Reading(tmp_path, split_bytes=1_000_000)
+    end_offset = log.end_offset
+    log.append()
+    reading.store.bounds()
+    (piece,) = reading.pieces(LogRange("one", end_offset, None))
+    assert (piece.start, piece.base_offset) == batches_of(log.segment())[-2], "the last that was there before"
+    assert reading.found(LogRange("one", end_offset, None)) == [*range(end_offset, log.end_offset)]
+    log.cut(end_offset - 4)
+    log.append(5)
+    reading.store.bounds()
+    there = reading.found(LogRange("one", end_offset - 6, None))
+    assert there == list(range(end_offset - 6, log.end_offset)), "and what was cut off isn't believed"
