@@ -39,16 +39,17 @@ class ClosedByController(ConnectionError):
 
 
 class Connector:
-    """Opens connections, all secured in the same way."""
+    """Opens connections, all secured in the same way, and given up when nothing comes for ``silence_s``."""
 
-    def __init__(self, security: Security) -> None:
+    def __init__(self, security: Security, silence_s: float) -> None:
         self._security = security
+        self._silence_s = silence_s
         self._tls = tls_context(security.tls) if security.tls is not None else None
 
     def open(self, address: Address, timeout_s: float) -> Connection:
         """Raises OSError, ProtocolError, AuthenticationFailed."""
         deadline_s = time.monotonic() + timeout_s
-        connection = Connection(self._stream(address, timeout_s), address)
+        connection = Connection(self._stream(address, timeout_s), address, self._silence_s)
         try:
             connection.begin(self._security.sasl, deadline_s)
         except BaseException:
@@ -57,7 +58,7 @@ class Connector:
         return connection
 
     def _stream(self, address: Address, timeout_s: float) -> socket.socket:
-        stream = socket.create_connection(address, timeout=timeout_s)
+        stream = socket.create_connection(address, timeout=min(timeout_s, self._silence_s))
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             return self._secured(stream, address)
@@ -78,8 +79,9 @@ class Connector:
 
 
 class Connection:
-    def __init__(self, stream: socket.socket, address: Address) -> None:
+    def __init__(self, stream: socket.socket, address: Address, silence_s: float) -> None:
         self.address = address
+        self._silence_s = silence_s
         self._stream = stream
         self._frames = FrameReader(MAX_FRAME_BYTES)
         self._correlation_id = 0
@@ -172,4 +174,4 @@ class Connection:
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("timed out")
-        self._stream.settimeout(left_s)
+        self._stream.settimeout(min(left_s, self._silence_s))

@@ -26,6 +26,9 @@ from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotRe
 REQUEST_TIMEOUT_MS: Final = 30_000
 API_TIMEOUT_MS: Final = 60_000
 """Kafka clients' own defaults: of request.timeout.ms and default.api.timeout.ms."""
+SILENT_SHARE: Final = 6
+"""Nobody is asked to wait with an answer, so who says nothing for this share of the request timeout (5 s) is
+frozen or cut off, and somebody else may lead by now. A large answer over a slow line has all of it."""
 
 _WRONG_SERVER: Final = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "it belongs to another cluster than option cluster.id says, or than "
@@ -68,7 +71,7 @@ class Quorum:
 
     def __init__(self, settings: QuorumSettings, known: KnownLeader | None = None) -> None:
         self._settings = settings
-        self._connector = Connector(settings.security)
+        self._connector = Connector(settings.security, settings.request_timeout_ms / 1000 / SILENT_SHARE)
         self._search = LeaderSearch(settings.bootstrap)
         self._connections: dict[Address, Connection] = {}
         self._cluster_id = settings.cluster_id

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from controller_process import CLUSTER_ID, ControllerProcess, formatted
 from live_quorum import QUIET, Controllers, address_of, read, settings, three_controllers, write
+from msgspec.structs import replace
 
 from kraft_wire.client.errors import QuorumUnreachable, WrongServer
 from kraft_wire.client.live_log import LiveLog
@@ -128,3 +129,14 @@ def test_a_server_that_says_nothing_costs_one_request_timeout() -> None:
             quorum.cluster_id()
         thread.join()
         accepted[0].close()
+
+
+def test_who_is_frozen_costs_less_than_the_request_timeout(tmp_path: Path) -> None:
+    with (
+        ControllerProcess(formatted(tmp_path, QUIET)) as process,
+        socket.create_server(("127.0.0.1", 0)) as frozen,  # the system takes connections for it
+    ):
+        silent = f"127.0.0.1:{frozen.getsockname()[1]}"
+        patience = settings(silent, address_of(process), api_timeout_ms=20_000)
+        with Quorum(replace(patience, request_timeout_ms=20_000)) as quorum:
+            assert LiveLog(quorum).ends().high_watermark > 0

@@ -104,7 +104,7 @@ def serving(
 
 
 def _connect(options: dict[str, str], port: int) -> None:
-    Connector(parse_security(options)).open(Address("127.0.0.1", port), GIVE_UP_S).close()
+    Connector(parse_security(options), GIVE_UP_S).open(Address("127.0.0.1", port), GIVE_UP_S).close()
 
 
 def test_a_controller_is_believed_by_its_authority(
