@@ -8,7 +8,8 @@ from random import Random
 from typing import Final
 
 from kraft_wire.log.batch import encode_batch
-from kraft_wire.log.files import PARTITION_FOLDER, segment_file_name
+from kraft_wire.log.files import INDEX_SUFFIX, PARTITION_FOLDER, segment_file_name
+from kraft_wire.log.index import OFFSET_ENTRY
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
@@ -25,7 +26,7 @@ _TOPICS: Final = 20_000
 
 
 def write_log(folder: Path, kind: str, records: int = RECORDS) -> Path:
-    """A log folder with one segment; returns the segment. ``kind`` is one of KINDS."""
+    """A log folder with one segment and its index; returns the segment. ``kind`` is one of KINDS."""
     draw = KINDS[kind](Random(1))
     batches = []
     for _ in range(min(DIFFERENT_BATCHES, records // RECORDS_A_BATCH)):
@@ -34,10 +35,11 @@ def write_log(folder: Path, kind: str, records: int = RECORDS) -> Path:
     partition_folder = folder / PARTITION_FOLDER
     partition_folder.mkdir(parents=True)
     segment = partition_folder / segment_file_name(0)
-    with segment.open("wb") as file:
+    with segment.open("wb") as file, segment.with_suffix(INDEX_SUFFIX).open("wb") as index:
         for number in range(records // RECORDS_A_BATCH):
             offset = number * RECORDS_A_BATCH
             values = batches[number % len(batches)]
+            index.write(OFFSET_ENTRY.pack(offset + RECORDS_A_BATCH - 1, file.tell()))
             file.write(encode_batch(offset, 1, 1_700_000_000_000 + offset, values))
     return segment
 

@@ -1,10 +1,10 @@
-"""Cutting ranges of logs on disk into pieces that tasks read: large files where batches begin, small ones
-together."""
+"""Cutting ranges of logs on disk into pieces where batches begin, and making tasks of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from math import log2
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,8 +19,10 @@ from kraft_wire.spark.log_store import LogRange, P
 from kraft_wire.spark.open_segment import OpenSegment, SegmentChanged, SegmentFile, Spot, opened
 from kraft_wire.storage.batch_reader import read_batches
 
-SPLIT_BYTES: Final = 64 * 1024 * 1024
-"""Each task costs some 30 ms beside its work: fewer bytes aren't worth one."""
+TASK_BYTES: Final = 64 * 1024 * 1024
+"""About so much is worth a task: each costs some 30 ms beside its work."""
+SPLIT_BYTES: Final = 8 * 1024 * 1024
+"""Pieces are smaller, so that tasks can be made of about the same size."""
 
 
 class SnapshotFile(NamedTuple):
@@ -129,15 +131,23 @@ def _split(
             )
 
 
-def packed(pieces: Iterable[P], split_bytes: int = SPLIT_BYTES) -> list[tuple[P, ...]]:
-    """One task's pieces each: as many as it takes to be worth a task, in their order."""
+def packed(pieces: Iterable[P], task_bytes: int = TASK_BYTES) -> list[tuple[P, ...]]:
+    """One task's pieces each, in their order: tasks of about the same size.
+
+    There are two, four, eight, ... of them: they run side by side on so many cores, and none is left over
+    that runs alone.
+    """
+    found = list(pieces)
+    left_bytes = sum(piece.size_bytes for piece in found)
+    left_tasks = 1 << max(0, round(log2(max(left_bytes, 1) / task_bytes)))
     tasks: list[tuple[P, ...]] = []
     task: list[P] = []
     size_bytes = 0
-    for piece in pieces:
+    for piece in found:
+        if task and size_bytes + piece.size_bytes / 2 > left_bytes / left_tasks:
+            tasks.append(tuple(task))
+            left_bytes, left_tasks = left_bytes - size_bytes, max(1, left_tasks - 1)
+            task, size_bytes = [], 0
         task.append(piece)
         size_bytes += piece.size_bytes
-        if size_bytes >= split_bytes:
-            tasks.append(tuple(task))
-            task, size_bytes = [], 0
     return [*tasks, tuple(task)] if task else tasks

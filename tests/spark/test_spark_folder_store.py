@@ -7,6 +7,7 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from struct import pack
 
 import pytest
@@ -143,8 +144,30 @@ def test_an_index_that_is_not_right_is_not_followed(tmp_path: Path, big_log: Log
 def test_segments_of_a_log_are_pieces_and_small_ones_share_a_task(tmp_path: Path, log: LogWriter) -> None:
     pieces = Reading(tmp_path, split_bytes=10_000).pieces()
     assert [Path(piece.path).name for piece in pieces] == [log.segment(n).name for n in (0, 62)]
-    assert [len(task) for task in packed([*pieces, *pieces], pieces[0].size_bytes + 1)] == [2, 2]
+    both_bytes = sum(piece.size_bytes for piece in pieces)
+    assert [len(task) for task in packed([*pieces, *pieces], both_bytes)] == [2, 2]
     assert packed(pieces[:0], 15_000) == []
+
+
+@pytest.mark.parametrize(
+    ("mib", "tasks"), [(1, 1), (90, 1), (91, 2), (134, 2), (181, 2), (182, 4), (235, 4), (1024, 16)]
+)
+def test_tasks_are_of_one_size_and_as_many_as_cores_are(mib: int, tasks: int) -> None:
+    pieces = [FilePiece("one", "log", 0, 8 * 2**20, 0)] * (mib // 8)
+    pieces.append(FilePiece("one", "log", 0, mib % 8 * 2**20, 0))
+    found = packed(pieces)
+    assert [piece for task in found for piece in task] == pieces
+    assert len(found) == tasks
+    sizes_bytes = [sum(piece.size_bytes for piece in task) for task in found]
+    assert max(sizes_bytes) - min(sizes_bytes) <= 8 * 2**20
+
+
+def test_pieces_of_any_size_are_tasks_in_their_order() -> None:
+    random = Random(3)
+    for _ in range(50):
+        sizes_mib = [random.choice([0, 1, 7, 90, 300]) for _ in range(random.randrange(40))]
+        pieces = [FilePiece("one", f"{n}", 0, mib * 2**20, 0) for n, mib in enumerate(sizes_mib)]
+        assert [piece for task in packed(pieces) for piece in task] == pieces
 
 
 @pytest.mark.parametrize(
