@@ -1,5 +1,6 @@
 """``python -m compat.bench_spark``: metadata logs become tables, in one process and through Spark, and
-kafka-dump-log reads the same files; and how soon a stream has what is appended."""
+kafka-dump-log reads the same files; how much memory reading takes; and how soon a stream has what is
+appended."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from compat.bench_codec.machine import this_machine
@@ -15,17 +16,18 @@ from compat.bench_spark.appenders import APPENDED
 from compat.bench_spark.decoding import measure_decoding
 from compat.bench_spark.dump_log import measure_dump_log
 from compat.bench_spark.latency import AT_ONCE, EVERY_S
-from compat.bench_spark.logs import KINDS, RECORDS, write_log
-from compat.bench_spark.through_spark import Sparks
+from compat.bench_spark.logs import KINDS, PART_BYTES_A_RECORD, RECORDS, RECORDS_A_BATCH, write_log
+from compat.bench_spark.through_spark import CHOSEN, Sparks
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 
-PARTS = ("decode", "spark", "stream")
+PARTS = ("decode", "spark", "dump-log", "memory", "stream")
 DECODE_GOAL = 4e6
 SPARK_GOAL = 2e6
 SPARK_CORES = 2
 DUMP_LOG_GOAL = 10
+SEGMENT_MIB = (256, 1024)
 P50_GOAL_MS, P99_GOAL_MS = 150, 300
 LATENCY_RUNS, LATENCY_SECONDS = 3, 10.0
 
@@ -38,13 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}; {machine.python}")
     try:
         with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-spark-") as folder:
-            for kind in options.log if {"decode", "spark"} & set(options.only) else ():
-                segment = write_log(Path(folder) / kind, kind, options.records)
-                print(f"\n{kind}: {options.records:,} records, {segment.stat().st_size / 1e6:.0f} MB")
-                if "decode" in options.only:
-                    _decode(segment)
-                if "spark" in options.only:
-                    _spark(segment, kind, options.records)
+            for kind in options.log if {"decode", "spark", "dump-log"} & set(options.only) else ():
+                _log(Path(folder) / kind, kind, options.records, options.only)
+            if "memory" in options.only:
+                _memory(Path(folder))
             if "stream" in options.only:
                 _stream(Path(folder))
     except KeyboardInterrupt:
@@ -64,24 +63,57 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _decode(segment: Path) -> None:
+def _log(folder: Path, kind: str, records: int, parts: Collection[str]) -> None:
+    segment = write_log(folder, kind, records)
+    print(f"\n{kind}: {records:,} records, {segment.stat().st_size / 1e6:.0f} MB")
+    speeds: dict[str, float] = {}
+    if "decode" in parts:
+        speeds |= _decode(segment)
+    if "spark" in parts:
+        speeds |= _spark(segment, kind, records)
+    if "dump-log" in parts:
+        java = records / measure_dump_log(segment)
+        print(
+            f"  kafka-dump-log, the same file: {_millions(java)} records/s (goal: ours ≥ {DUMP_LOG_GOAL} ×)"
+        )
+        for name, speed in speeds.items():
+            print(f"    {name}: {speed / java:.1f} × as fast")
+
+
+def _decode(segment: Path) -> dict[str, float]:
+    """By how it was read: records a second."""
     speed = measure_decoding(segment)
     print(
         f"  disk to Arrow, all typed tables: {_millions(speed.records_a_core_and_s)} records/s a core "
         f"(goal ≥ {_millions(DECODE_GOAL)}); {speed.process_s:.2f} s process time, {speed.wall_s:.2f} s wall"
     )
+    return {"disk to Arrow, one process": speed.records / speed.wall_s}
 
 
-def _spark(segment: Path, kind: str, records: int) -> None:
+def _spark(segment: Path, kind: str, records: int) -> dict[str, float]:
+    """By how it was read: records a second."""
     with Sparks(SPARK_CORES) as spark:
-        ours = records / spark.measure(segment, kind)
-    java = records / measure_dump_log(segment)
+        by_all = records / spark.measure(segment, kind)
+        by_chosen = records / spark.measure(segment, kind, CHOSEN[kind])
+        by_spark = records / spark.measure_rows_at_hand(segment, kind)
     print(
-        f"  through Spark on {SPARK_CORES} cores, noop sink: {_millions(ours)} records/s "
-        f"(goal ≥ {_millions(SPARK_GOAL)})\n"
-        f"  kafka-dump-log: {_millions(java)} records/s, ours is {ours / java:.1f} × as fast "
-        f"(goal ≥ {DUMP_LOG_GOAL} ×)"
+        f"  through Spark on {SPARK_CORES} cores, noop sink, goal ≥ {_millions(SPARK_GOAL)} records/s\n"
+        f"    all columns: {_millions(by_all)} records/s\n"
+        f"    {len(CHOSEN[kind])} columns ({', '.join(CHOSEN[kind])}): {_millions(by_chosen)} records/s\n"
+        f"    Spark itself, as many rows with all columns which are at hand: {_millions(by_spark)} records/s"
     )
+    through = f"through Spark on {SPARK_CORES} cores"
+    return {f"{through}, all columns": by_all, f"{through}, {len(CHOSEN[kind])} columns": by_chosen}
+
+
+def _memory(folder: Path) -> None:
+    print("\nmemory: the most that a process had which read a segment of new partitions as one task")
+    for mib in SEGMENT_MIB:
+        records = mib * 2**20 // (PART_BYTES_A_RECORD * RECORDS_A_BATCH) * RECORDS_A_BATCH
+        segment = write_log(folder / f"memory-{mib}", "part", records)
+        peak_bytes = measure_decoding(segment, runs=1).peak_rss_bytes
+        print(f"  {segment.stat().st_size / 2**20:.0f} MiB: {peak_bytes / 2**20:.0f} MiB")
+        segment.unlink()
 
 
 def _stream(folder: Path) -> None:

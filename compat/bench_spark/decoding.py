@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from compat.harness.processes import ProcessFailed, die_with_parent
 from kraft_wire.log.files import LOG_SUFFIX
@@ -27,12 +28,14 @@ _RUNS: Final = 3
 
 
 class Speed(msgspec.Struct, frozen=True):
-    """How long reading all of a segment took, the best of some runs."""
+    """How long reading all of a segment took, the best of some runs; and the most memory that the process
+    had, in all of them."""
 
     records: int
     size_bytes: int
     process_s: float
     wall_s: float
+    peak_rss_bytes: int = 0
 
     @property
     def records_a_core_and_s(self) -> float:
@@ -68,7 +71,13 @@ def _rows(found: PlacedPage | Damage) -> int:
 def main(arguments: list[str]) -> None:
     segment, runs = Path(arguments[0]), int(arguments[1])
     fastest = min((_once(segment) for _ in range(runs)), key=lambda speed: speed.process_s)
-    sys.stdout.write(msgspec.json.encode(fastest).decode())
+    sys.stdout.write(msgspec.json.encode(replace(fastest, peak_rss_bytes=_peak_rss_bytes())).decode())
+
+
+def _peak_rss_bytes() -> int:
+    """What getrusage says counts the process that this one was forked from."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
+    return int(line.split()[1]) * 1024
 
 
 if __name__ == "__main__":

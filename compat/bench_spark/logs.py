@@ -18,6 +18,7 @@ from kraft_wire.protocol.uuid import Uuid
 
 RECORDS: Final = 2_000_000
 RECORDS_A_BATCH: Final = 1_000
+PART_BYTES_A_RECORD: Final = 123
 DIFFERENT_BATCHES: Final = 100
 """After so many the records begin anew, at other offsets: drawing all of them would take minutes."""
 _BROKERS: Final = range(1, 31)

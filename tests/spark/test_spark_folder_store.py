@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -18,8 +19,10 @@ from kraft_wire.spark.folder_store import FolderStore
 from kraft_wire.spark.log_splits import FilePiece, packed
 from kraft_wire.spark.log_store import Damage, LogRange, PlacedPage
 from kraft_wire.spark.open_segment import SegmentChanged
+from kraft_wire.spark.options import parse_options
 from kraft_wire.spark.positions import LogPosition
 from kraft_wire.spark.ranges import DataLoss
+from kraft_wire.spark.reading import rows_of
 from kraft_wire.spark.record_tables import record_batches
 
 Make = Callable[..., LogWriter]
@@ -107,6 +110,31 @@ def test_no_more_is_in_memory_than_a_page_or_a_batch(
             assert len(found.page.chunk.data) <= max(page_bytes, largest)
             sizes.append(len(found.page.chunk.data))
     assert len(sizes) > 4
+
+
+def test_reading_more_takes_no_more_memory(tmp_path: Path, make_log: Make) -> None:
+    for name, batches in (("short", 10), ("long", 60)):
+        log = make_log(name, name)
+        for _ in range(batches):
+            log.append(30)
+
+    def peak_bytes(name: str) -> int:
+        reading = Reading(tmp_path / name, split_bytes=10**9, page_bytes=5_000)
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in rows_of(
+            reading.store, reading.pieces(LogRange(name, 0, None)), parse_options({"path": name})
+        ):
+            pass
+        return tracemalloc.get_traced_memory()[1] - before
+
+    tracemalloc.start()
+    try:
+        peak_bytes("short")  # fills caches
+        short, long = peak_bytes("short"), peak_bytes("long")
+    finally:
+        tracemalloc.stop()
+    assert long < 1.5 * short
 
 
 def test_a_large_segment_is_cut_at_its_index(tmp_path: Path, big_log: LogWriter) -> None:
