@@ -42,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--judge-seed", type=int, default=1, metavar="S", help="another seed, other cases")
     chaos = parser.getgroup("chaos")
     chaos.addoption("--chaos-seed", type=int, default=1, metavar="S", help="other faults at other times")
+    pipeline = parser.getgroup("pipeline")
+    pipeline.addoption("--kills", type=int, default=5, metavar="N", help="how often the pipeline is killed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,30 +5,40 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from random import Random
 
+import pytest
 from pyspark.sql import SparkSession
 
 from compat.harness.histories import History, write_log
 from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
+from kraft_wire.spark.pipeline.lake import BATCHES, STAGING
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
 SPARK_SETTINGS = FEW_ROWS
-KILLS = 3
+LONGEST_S = {STAGING: 3.0, BATCHES: 0.05}
+"""How long the command lives on, at most, when it has begun a batch, or has completed one and moves its files
+into place."""
 
 
-def command(source: Path, target: Path) -> list[str]:
+def command(source: Path, target: Path, records: int) -> list[str]:
     settings = [word for name, value in FEW_ROWS.items() for word in ("--setting", f"{name}={value}")]
     words = ["pipeline", "run", "--source", str(source), "--target", str(target), "--once"]
-    options = ["--option", "maxOffsetsPerTrigger=70", "--master", "local[1]"]
+    options = ["--option", f"maxOffsetsPerTrigger={records}", "--master", "local[1]"]
     return [sys.executable, "-m", "kraft_wire.cli", *words, *options, *settings]
 
 
-def run_and_kill(words: list[str], after_seconds: float) -> int:
-    """The command's exit code, below 0 where it was killed. Its JVM ends with it."""
+def run_and_kill(words: list[str], folder: Path, after_seconds: float) -> int:
+    """Kill the command some time after anything has changed in the folder; its JVM ends with it.
+
+    Its exit code, below 0 where it was killed."""
+    names = names_in(folder)
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    while process.poll() is None and names_in(folder) <= names:
+        time.sleep(0.001)
     try:
         return process.wait(after_seconds)
     except subprocess.TimeoutExpired:
@@ -36,13 +46,25 @@ def run_and_kill(words: list[str], after_seconds: float) -> int:
         return process.wait()
 
 
-def test_a_pipeline_that_is_killed_ends_exact(spark: SparkSession, tmp_path: Path) -> None:
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("*") if path.suffix in ("", ".json")}
+
+
+def test_a_pipeline_that_is_killed_ends_exact(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     random = Random(1)
+    kills = request.config.getoption("--kills")
     source, target = tmp_path / "logs", tmp_path / "lake"
-    for history in (History("one", 1, 120), History("two", 2, 90)):
+    histories = History("one", 1, 120), History("two", 2, 90)
+    for history in histories:
         write_log(source / history.cluster, history)
-    words = command(source, target)
-    killed = [run_and_kill(words, random.uniform(15, 90)) for _ in range(KILLS)]
+    words = command(source, target, sum(len(history.rows) for history in histories) // (kills + 1))
+    killed = []
+    for number in range(kills):
+        where = (STAGING, BATCHES)[number % 2]
+        killed.append(run_and_kill(words, target / where, random.uniform(0, LONGEST_S[where])))
+        print(f"{where}: exit code {killed[-1]}; {len(list(target.rglob('*.parquet')))} files")
     assert -signal.SIGKILL in killed, "none was killed: all were quicker than that"
     subprocess.run(words, check=True)
     records = spark.read.format("kraft").load(str(source)).cache()

@@ -18,12 +18,12 @@ import pyarrow.dataset as ds
 
 from kraft_wire.log.errors import LogError
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.spark.lake_files import LakeFiles
 from kraft_wire.spark.record_rows import COLUMNS
 
 TABLE: Final = "records"
 _BATCH_ROWS: Final = 16 * 1024
 _UNKNOWN: Final = -1
-CLUSTER_FOLDERS: Final = ds.partitioning(pa.schema([("cluster", pa.string())]), flavor="hive")
 _KEYS: Final = pa.schema([pa.field("offset", pa.int64()), pa.field("epoch", pa.int32())])
 _READING: Final = ds.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
 
@@ -55,10 +55,10 @@ class LakeRecords:
     def __init__(self, target: str, cluster: str) -> None:
         self._cluster = pc.field("cluster") == cluster
         self._in_snapshots = self._cluster & pc.field("in_snapshot")
-        try:
-            self._dataset = ds.dataset(f"{target}/{TABLE}", format="parquet", partitioning=CLUSTER_FOLDERS)
-        except FileNotFoundError:
-            raise NoRecords(f"{target} has no table {TABLE}: give the target of `pipeline run`") from None
+        dataset = LakeFiles(target, [TABLE]).dataset(TABLE)
+        if dataset is None:
+            raise NoRecords(f"{target} has no table {TABLE}: give the target of `pipeline run`")
+        self._dataset = dataset
         if not self._dataset.head(1, filter=self._cluster).num_rows:
             known = ", ".join(self._clusters()) or "none"
             raise NoRecords(f"{target} has nothing of cluster {cluster!r}; there are {known}")

@@ -15,9 +15,10 @@ import pyarrow.dataset as ds
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kraft_wire.spark.lake_records import CLUSTER_FOLDERS
+from kraft_wire.spark.lake_files import CLUSTER_FOLDERS
 from kraft_wire.spark.options import record_tables
 from kraft_wire.spark.pipeline.driver_work import DriverWork
+from kraft_wire.spark.pipeline.folding import fold_small_files
 from kraft_wire.spark.pipeline.lake import OPEN, PART, PENDING, Lake, LakeError
 from kraft_wire.spark.pipeline.spark_work import SparkWork
 from kraft_wire.spark.pipeline.workplace import Workplace
@@ -83,7 +84,8 @@ class _Batch:
             if arrived.records:
                 with _set(self._spark, self._work.settings):
                     self._derive()
-        self._lake.commit(self._number, self._replaced, arrived.ends)
+        folded = fold_small_files(self._lake.target, self._staging)
+        self._lake.commit(self._number, self._replaced, arrived.ends, folded)
         return arrived
 
     @cached_property

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from kraft_wire.spark.lake_records import CLUSTER_FOLDERS
+from kraft_wire.spark.lake_files import CLUSTER_FOLDERS
 from kraft_wire.spark.pipeline.lake import OPEN, PART_COLUMN
 from kraft_wire.spark.record_tables import RECORDS as RECORDS_SCHEMA
 from kraft_wire.spark.tables.inputs import RECORDS, Tables

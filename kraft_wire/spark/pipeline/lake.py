@@ -25,6 +25,8 @@ from typing import Final, Self
 import msgspec
 
 from kraft_wire.log.errors import LogError
+from kraft_wire.spark.pipeline.flushing import flush, flush_tree
+from kraft_wire.storage.disk import Disk
 
 PART: Final = "part"
 """Rows that stay. Every other part of a cluster's table is replaced as a whole."""
@@ -34,6 +36,8 @@ PENDING: Final = "_kraft/pending"
 """A hidden table: records of metadata transactions that were still open."""
 
 _HOME: Final = "_kraft"
+BATCHES: Final = f"{_HOME}/batches"
+STAGING: Final = f"{_HOME}/staging"
 _KEPT_MARKERS: Final = 2
 _STAGED: Final = re.compile(rf"{PART_COLUMN}=(?P<part>.+)")
 
@@ -66,7 +70,7 @@ class Lake:
         self.target = target
         self._announce = announce
         self._home = target / _HOME
-        self._batches = self._home / "batches"
+        self._batches = target / BATCHES
         self._batches.mkdir(parents=True, exist_ok=True)
         self._lock = self._home.joinpath("lock").open("w")
         try:
@@ -97,7 +101,7 @@ class Lake:
     def begin(self, batch: int) -> Path:
         """An empty folder for a batch's tables."""
         staging = self._staging(batch)
-        shutil.rmtree(self._home / "staging", ignore_errors=True)
+        shutil.rmtree(self.target / STAGING, ignore_errors=True)
         staging.mkdir(parents=True)
         return staging
 
@@ -116,9 +120,16 @@ class Lake:
         folders = [folder for cluster in clusters for folder in self.target.glob(f"*/{glob.escape(cluster)}")]
         return sum(file.stat().st_size for folder in folders for file in folder.glob(f"{OPEN}-*.parquet"))
 
-    def commit(self, batch: int, replaced: Mapping[str, Sequence[str]], ends: Mapping[str, int]) -> None:
-        """Everything that was staged is the batch. ``replaced`` names tables whose open rows, of these
-        clusters' folders, are no longer what they were."""
+    def commit(
+        self,
+        batch: int,
+        replaced: Mapping[str, Sequence[str]],
+        ends: Mapping[str, int],
+        folded: Iterable[Path] = (),
+    ) -> None:
+        """Everything that was staged is the batch, and is on stable storage then. ``replaced`` names tables
+        whose open rows, of these clusters' folders, are no longer what they were; the rows of ``folded``
+        files are among those that were staged."""
         moves = self._moves(batch)
         fresh = {_place(to) for _, to in moves}
         stale = [
@@ -132,7 +143,9 @@ class Lake:
             if part != PART
             for file in (self.target / folder).glob(f"{part}-*.parquet")
         ]
+        stale += [file.relative_to(self.target) for file in folded]
         deletes = sorted({str(file) for file in stale})
+        flush_tree(self._home)
         self._write(Marker(batch, {**self.ends, **ends}, moves, deletes))
         self._publish(self._read(batch))
 
@@ -149,10 +162,7 @@ class Lake:
         return moves
 
     def _write(self, marker: Marker) -> None:
-        path = self._marker(marker.batch)
-        written = path.with_suffix(".tmp")
-        written.write_bytes(msgspec.json.encode(marker))
-        written.rename(path)
+        Disk().replace(self._marker(marker.batch), msgspec.json.encode(marker))
 
     def _read(self, batch: int) -> Marker:
         path = self._marker(batch)
@@ -169,23 +179,29 @@ class Lake:
             staged = self.target / source
             if staged.exists():
                 staged.rename(path)
+        flush(self._changed_folders(marker))
         if self._announce is not None:
             self._announce(_tables(marker), marker.deletes)
         for name in marker.deletes:
             self.target.joinpath(name).unlink(missing_ok=True)
-        shutil.rmtree(self._home / "staging", ignore_errors=True)
+        shutil.rmtree(self.target / STAGING, ignore_errors=True)
         for path in sorted(self._batches.glob("*.json"))[:-_KEPT_MARKERS]:
             path.unlink()
         self.last_batch, self.ends = marker.batch, marker.ends
+
+    def _changed_folders(self, marker: Marker) -> set[Path]:
+        """Where files are now, and the folders of these folders."""
+        folders = {self.target.joinpath(to).parent for _, to in marker.moves}
+        return folders | {folder.parent for folder in folders} | {self.target}
 
     def _recover(self) -> None:
         complete = sorted(self._batches.glob("*.json"))
         if complete:
             self._publish(self._read(int(complete[-1].stem)))
-        shutil.rmtree(self._home / "staging", ignore_errors=True)
+        shutil.rmtree(self.target / STAGING, ignore_errors=True)
 
     def _staging(self, batch: int) -> Path:
-        return self._home / "staging" / f"{batch:08d}"
+        return self.target / STAGING / f"{batch:08d}"
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from kraft_wire.log.errors import LogError
-from kraft_wire.spark.lake_records import CLUSTER_FOLDERS
+from kraft_wire.spark.lake_files import LakeFiles
 from kraft_wire.spark.report.figures import TABLES, Figures, Reader, Table, figures_of
 
 _TRIES: Final = 5
@@ -33,7 +33,8 @@ class LakeTables:
         self._look()
 
     def _look(self) -> None:
-        found = {table.name: _open(self._target, table) for table in TABLES}
+        files = LakeFiles(self._target, [table.name for table in TABLES])
+        found = {table.name: self._open(files, table) for table in TABLES}
         self._datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
         if not self._datasets:
             names = ", ".join(found)
@@ -70,15 +71,12 @@ class LakeTables:
 
         return read
 
-
-def _open(target: str, table: Table) -> ds.Dataset | None:
-    try:
-        dataset = ds.dataset(f"{target}/{table.name}", format="parquet", partitioning=CLUSTER_FOLDERS)
-    except FileNotFoundError:
-        return None
-    missing = [name for name in table.columns if name not in dataset.schema.names]
-    if missing:
-        raise NoTables(
-            f"{target}/{table.name} has no {', '.join(missing)}: it isn't what `pipeline run` writes"
-        )
-    return dataset
+    def _open(self, files: LakeFiles, table: Table) -> ds.Dataset | None:
+        dataset = files.dataset(table.name)
+        missing = [name for name in table.columns if dataset is not None and name not in dataset.schema.names]
+        if missing:
+            raise NoTables(
+                f"{self._target}/{table.name} has no {', '.join(missing)}: "
+                "it isn't what `pipeline run` writes"
+            )
+        return dataset

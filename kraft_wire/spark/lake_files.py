@@ -1,0 +1,83 @@
+"""Which files are the tables of a lake: those of its newest complete batch, wherever they are by now.
+
+While the pipeline moves a batch into place, or after it was killed at that, there are old files beside the
+new ones that replace them. The batch's marker says which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+
+from kraft_wire.log.errors import LogError
+from kraft_wire.spark.pipeline.lake import BATCHES, Marker
+
+CLUSTER_FOLDERS: Final = ds.partitioning(pa.schema([("cluster", pa.string())]), flavor="hive")
+_TRIES: Final = 10
+
+
+class Restless(LogError):
+    """A lake that changes faster than it can be looked at."""
+
+
+class LakeFiles:
+    """Below the folder or address that the pipeline writes to. Without markers, as in a copy of the tables
+    alone, all files count. Raises OSError, Restless, pyarrow.ArrowInvalid."""
+
+    def __init__(self, target: str, tables: Sequence[str]) -> None:
+        if "://" in target:
+            self._filesystem, self._target = FileSystem.from_uri(target)
+        else:
+            self._filesystem, self._target = LocalFileSystem(), str(Path(target).resolve())
+        self._files = self._look(tables)
+
+    def files(self, table: str) -> list[str]:
+        """Their paths in the file system."""
+        return self._files[table]
+
+    def dataset(self, table: str) -> ds.Dataset | None:
+        """None where there is no file."""
+        if not self._files[table]:
+            return None
+        return ds.dataset(
+            self._files[table], filesystem=self._filesystem, format="parquet", partitioning=CLUSTER_FOLDERS
+        )
+
+    def _look(self, tables: Sequence[str]) -> dict[str, list[str]]:
+        for _ in range(_TRIES):
+            newest = self._newest_marker()
+            found = {table: self._parquet_files(table) for table in tables}
+            if newest == self._newest_marker():
+                return found if newest is None else self._as_of(newest, found)
+        raise Restless(f"{self._target}: its tables change all the time; try again")
+
+    def _as_of(self, marker_path: str, found: dict[str, list[str]]) -> dict[str, list[str]]:
+        with self._filesystem.open_input_stream(marker_path) as stream:
+            marker = msgspec.json.decode(stream.read(), type=Marker)
+        gone = {self._path(name) for name in marker.deletes}
+        moves = [(self._path(source), self._path(to)) for source, to in marker.moves]
+        for table, files in found.items():
+            there = set(files)
+            own = f"{self._path(table)}/"
+            waiting = [source for source, to in moves if to.startswith(own) and to not in there]
+            found[table] = sorted((there - gone).union(waiting))
+        return found
+
+    def _newest_marker(self) -> str | None:
+        return max((path for path in self._paths_below(BATCHES) if path.endswith(".json")), default=None)
+
+    def _parquet_files(self, table: str) -> list[str]:
+        return [path for path in self._paths_below(table) if path.endswith(".parquet")]
+
+    def _paths_below(self, folder: str) -> Iterable[str]:
+        selector = FileSelector(self._path(folder), allow_not_found=True, recursive=True)
+        return [info.path for info in self._filesystem.get_file_info(selector) if info.type == FileType.File]
+
+    def _path(self, name: str) -> str:
+        return f"{self._target}/{name}"
