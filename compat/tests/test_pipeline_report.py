@@ -1,8 +1,9 @@
-"""The report on derived tables as Spark writes them: its numbers are those of the tables."""
+"""The report on derived tables as the pipeline writes them: its numbers are those of the tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,28 +13,31 @@ from pyspark.sql import functions as F
 from compat.harness.histories import History
 from compat.harness.nodes import run_command
 from compat.harness.spark import FEW_ROWS
+from kraft_wire.spark.pipeline.batch import apply_batch
+from kraft_wire.spark.pipeline.lake import Lake
 from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.report.figures import BINS, Figures
 from kraft_wire.spark.report.lake_tables import LakeTables
-from kraft_wire.spark.tables.brokers import broker_sessions
-from kraft_wire.spark.tables.churn import churn
-from kraft_wire.spark.tables.failovers import failovers
-from kraft_wire.spark.tables.partitions import leadership, under_replicated
-from kraft_wire.spark.tables.typed_records import RecordsTables
 
 SPARK_SETTINGS = FEW_ROWS
 HISTORIES = [History("one", 1, 300), History("gap", 11, 260, gap=(120, 170))]
-TABLES = (broker_sessions, churn, failovers, leadership, under_replicated)
 
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As the pipeline leaves it after two batches."""
     folder = tmp_path_factory.mktemp("lake")
-    rows = [row for history in HISTORIES for row in history.rows]
-    tables = RecordsTables(spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS)).cache())
-    for table in TABLES:
-        table(tables).write.partitionBy("cluster").parquet(str(folder / table.__name__))
+    for batch in range(2):
+        rows = [row for history in HISTORIES for row in _half(history.rows, batch)]
+        with Lake(folder) as lake:
+            apply_batch(lake, spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS)), batch)
     return folder
+
+
+def _half(rows: list[dict[str, Any]], which: int) -> list[dict[str, Any]]:
+    middle = len(rows) // 3
+    assert not rows[middle]["in_snapshot"], "snapshots come whole"
+    return rows[middle:] if which else rows[:middle]
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.cluster)

@@ -15,7 +15,9 @@ from pyspark.sql import SparkSession
 from compat.harness.histories import History, write_log
 from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
+from kraft_wire.log.files import PARTITION_FOLDER, segment_file_name
 from kraft_wire.spark.pipeline.lake import BATCHES, STAGING
+from kraft_wire.spark.report.lake_tables import LakeTables
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
 SPARK_SETTINGS = FEW_ROWS
@@ -69,3 +71,18 @@ def test_a_pipeline_that_is_killed_ends_exact(
     subprocess.run(words, check=True)
     records = spark.read.format("kraft").load(str(source)).cache()
     check_lake(spark, target, RecordsTables(records))
+    for history in histories:
+        figures = LakeTables(str(target)).figures(history.cluster)
+        assert figures.records == len(history.rows)
+        check_restored(target, history, tmp_path / "restored" / history.cluster)
+
+
+def check_restored(target: Path, history: History, into: Path) -> None:
+    words = ["--target", str(target), "--cluster", history.cluster, "--into", str(into), "--node-id", "1"]
+    subprocess.run([sys.executable, "-m", "kraft_wire.cli", "pipeline", "restore", *words], check=True)
+    write_log(into.with_suffix(".expected"), history)
+    restored, written = (
+        folder.joinpath(PARTITION_FOLDER, segment_file_name(0)).read_bytes()
+        for folder in (into, into.with_suffix(".expected"))
+    )
+    assert restored == written

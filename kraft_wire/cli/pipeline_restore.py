@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TELL_EVERY_S: Final = 5.0
 _LOOK_EVERY: Final = 10_000
+_TRIES: Final = 5
 
 
 def pipeline_restore(
@@ -54,18 +55,32 @@ def pipeline_restore(
         raise CommandError("--as-of-offset and --as-of-time exclude each other; give one")
     moment = None if as_of_time is None else _parse_time(as_of_time)
     check_extra()
+    for _ in range(_TRIES - 1):
+        try:
+            restored = _restore(target, cluster, into, node_id, as_of_offset, moment)
+            break
+        except FileNotFoundError as error:
+            print(f"{error}; beginning anew: a pipeline has folded files meanwhile", file=sys.stderr)
+    else:
+        restored = _restore(target, cluster, into, node_id, as_of_offset, moment)
+    _report(restored, into, node_id)
+    return EXIT_OK
+
+
+def _restore(
+    target: str, cluster: str, into: Path, node_id: int, offset: int | None, moment: datetime | None
+) -> Restored:
     from kraft_wire.spark.lake_records import LakeRecords
     from kraft_wire.spark.record_rows import rows_of_batches, up_to
     from kraft_wire.spark.restore import Identity, restore_folder
 
     lake = LakeRecords(target, cluster)
-    offset = as_of_offset if moment is None else lake.last_offset_until(moment)
+    if moment is not None:
+        offset = lake.last_offset_until(moment)
     rows = rows_of_batches(lake.batches(offset))
     if offset is not None:
         rows = up_to(rows, offset)
-    restored = restore_folder(_watched(rows), into, Identity(cluster, node_id, SystemEntropy().uuid()))
-    _report(restored, into, node_id)
-    return EXIT_OK
+    return restore_folder(_watched(rows), into, Identity(cluster, node_id, SystemEntropy().uuid()))
 
 
 def _watched(rows: Iterable[RecordRow]) -> Iterator[RecordRow]:
