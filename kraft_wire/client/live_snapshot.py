@@ -38,13 +38,14 @@ def _fetch(quorum: Quorum, snapshot_id: SnapshotId, piece_bytes: int, file: Bina
     position, size_bytes, source = 0, 1, None
     while position < size_bytes:
         answer = quorum.fetch_snapshot(snapshot_id, position, piece_bytes, final=SNAPSHOT_GONE)
-        if answer.error:
-            raise SnapshotGone(snapshot_id, str(quorum.answered_by))
         if source not in (None, quorum.answered_by):
+            # Another leader's file may end before this position.
             position, source = 0, None
             file.seek(0)
             file.truncate()
             continue
+        if answer.error:
+            raise SnapshotGone(snapshot_id, str(quorum.answered_by))
         if answer.position != position or not answer.data:
             reason = f"{len(answer.data)} bytes from byte {answer.position} on came"
             raise _corrupt(quorum, snapshot_id, position, reason)
