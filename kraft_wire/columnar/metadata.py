@@ -13,6 +13,7 @@ from kraft_wire.protocol.metadata_record import FRAME_VERSION
 if TYPE_CHECKING:
     from kraft_wire.columnar.gather import Positions
 
+_FRAME_BYTES: Final = 3
 _MOST: Final = 0x7F
 """Types and versions are small: their varints take one byte. Others are for the generated decoder."""
 
@@ -30,19 +31,21 @@ class Kind(msgspec.Struct, frozen=True):
 
 def kinds(chunk: Chunk, starts: Positions, ends: Positions) -> list[Kind]:
     """The records with these values by type and version, in ascending order. Raises Malformed."""
-    if ((ends - starts) < 3).any():
+    bodies = starts + _FRAME_BYTES
+    if (ends < bodies).any():
         raise Malformed("a metadata record without its frame")
-    frames = chunk.bytes[starts], chunk.bytes[starts + 1], chunk.bytes[starts + 2]
-    if (frames[0] != FRAME_VERSION).any() or (frames[1] > _MOST).any() or (frames[2] > _MOST).any():
+    frame_versions, api_keys, versions = (chunk.bytes[index:][starts] for index in range(_FRAME_BYTES))
+    if (frame_versions != FRAME_VERSION).any() or ((api_keys | versions) > _MOST).any():
         raise Malformed("a metadata record whose frame is unusual")
-    both = frames[1].astype(np.int64) << 8 | frames[2]
-    found = np.flatnonzero(np.bincount(both)).tolist()
-    if len(found) == 1:
-        return [_kind(found[0], np.arange(len(both)), starts, ends)]
-    return [
-        _kind(number, rows := np.flatnonzero(both == number), starts[rows], ends[rows]) for number in found
-    ]
+    both = api_keys.astype(np.uint16) << 8 | versions
+    if (both == both[:1]).all():
+        return [_kind(int(number), np.arange(len(both)), bodies, ends) for number in both[:1]]
+    found = []
+    for number in np.bincount(both).nonzero()[0].tolist():
+        rows = (both == number).nonzero()[0]
+        found.append(_kind(number, rows, bodies[rows], ends[rows]))
+    return found
 
 
-def _kind(number: int, rows: Positions, starts: Positions, ends: Positions) -> Kind:
-    return Kind(number >> 8, number & 0xFF, rows, starts + 3, ends)
+def _kind(number: int, rows: Positions, bodies: Positions, ends: Positions) -> Kind:
+    return Kind(number >> 8, number & 0xFF, rows, bodies, ends)

@@ -59,9 +59,8 @@ def _many(value: Any, of_type: pa.DataType, count: int) -> pa.Array:
 
 def _defaults(table: Table, field: Field) -> pa.Array:
     default = getattr(defaults_of(table.record_class), field.name)
-    if isinstance(default, (list, tuple)):
-        return pa.repeat(pa.scalar([], type_of(field)), table.row_count)
-    return same_in_all(_plain(default), type_of(field), table.row_count)
+    plain = () if isinstance(default, (list, tuple)) else _plain(default)
+    return same_in_all(plain, type_of(field), table.row_count)
 
 
 def decoded_column(records: Sequence[Structure], field: Field) -> pa.Array:
