@@ -10,7 +10,15 @@ from pyspark.sql import functions as F
 
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.spark.tables.effects import effective, facts, moment, read
-from kraft_wire.spark.tables.history import as_events, as_of, bounded, in_order, intervals, union
+from kraft_wire.spark.tables.history import (
+    as_events,
+    as_of,
+    bounded,
+    in_order,
+    intervals,
+    union,
+    with_ends,
+)
 from kraft_wire.spark.tables.inputs import Tables, Until
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 from kraft_wire.spark.tables.topics import topic_points
@@ -63,15 +71,19 @@ def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_
             None if known is None else as_events(known).withColumn("is_old", F.lit(True)),
         ]
     )
-    removed = topics.filter(~F.col("exists")).select(
-        "cluster",
-        "at_offset",
-        "in_snapshot",
-        "offset",
-        "at_timestamp",
-        F.col("topic").alias("resource_name"),
-        F.lit(ResourceType.TOPIC.value).cast("tinyint").alias("resource_type"),
-        F.lit(True).alias("removes"),
+    removed = (
+        with_ends(topics)
+        .filter(~F.col("exists"))
+        .select(
+            "cluster",
+            "at_offset",
+            "in_snapshot",
+            "offset",
+            "at_timestamp",
+            F.col("topic").alias("resource_name"),
+            F.lit(ResourceType.TOPIC.value).cast("tinyint").alias("resource_type"),
+            F.lit(True).alias("removes"),
+        )
     )
     rows = union([effective(events, facts(tables)), removed])
     from_here = in_order(RESOURCE).rowsBetween(Window.currentRow, Window.unboundedFollowing)
@@ -89,7 +101,7 @@ def config_intervals(points: DataFrame, before: OpenRows = nothing_before) -> Da
 def config_change_rows(points: DataFrame) -> DataFrame:
     """See ``config_changes``."""
     set_to = F.when(F.col("exists"), F.col("value"))
-    points = points.withColumn("old_value", F.lag(set_to).over(in_order(KEY)))
+    points = with_ends(points).withColumn("old_value", F.lag(set_to).over(in_order(KEY)))
     happened = ~F.col("in_snapshot") & ~(F.col("is_old") & F.col("exists"))
     return points.filter(happened).select(
         "cluster",

@@ -1,19 +1,25 @@
 """From events to what was so from when to when: the one shape of every table of history.
 
 Points are rows of a key in the order of their moments: from this moment on, this is so. ``exists`` is false
-where the key ends. An interval is what lies between two points that differ in the values which matter.
+where the key ends, and so does it at the moment ``until``, where that isn't null. An interval is what lies
+between two points that differ in the values which matter.
+
+Sorting takes longer than all windows together. Spark does it once for windows of the same key and order if
+nothing in between makes rows of rows: hence ``until``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from kraft_wire.spark.tables.effects import MOMENT, MOMENT_COLUMNS, ORDER, moment
+from kraft_wire.spark.tables.effects import MOMENT, MOMENT_COLUMNS, ORDER
 
 SPAN: Final = (
     "start_offset",
@@ -48,25 +54,32 @@ def last_known(column: Column | str, window: WindowSpec) -> Column:
 def bounded(rows: DataFrame, key: Sequence[str], *bounds: str) -> DataFrame:
     """Points, of rows with ``exists``: where a bound (the columns' moments, the first one counts) comes
     before the key's next row, the key ends there. Of several points at one offset the last one counts."""
+    bound = F.least(*bounds) if len(bounds) > 1 else F.col(bounds[0])
+    following = {f"_next_{name}": F.lead(name).over(in_order(key)) for name in ORDER}
+    rows = rows.withColumns({"_bound": bound, **following})
+    no_next = F.col("_next_at_offset").isNull()
+    rows = rows.filter(no_next | (F.col("_next_at_offset") != F.col("at_offset")))
+    after = F.struct(*[F.col(f"_next_{name}").alias(name) for name in ORDER])
+    ends_first = no_next | (after > F.struct(*[F.col(f"_bound.{name}") for name in ORDER]))
+    ends = F.col("exists") & F.col("_bound").isNotNull() & ends_first
+    at_once = ends & (F.col("_bound.at_offset") == F.col("at_offset"))
     rows = rows.withColumns(
-        {
-            "_bound": F.least(*bounds) if len(bounds) > 1 else F.col(bounds[0]),
-            "_next": F.lead(moment()).over(in_order(key)),
-        }
+        {"until": F.when(ends & ~at_once, F.col("_bound")), "exists": F.col("exists") & ~at_once}
     )
-    ends = F.col("_bound").isNotNull() & (F.col("_next").isNull() | (F.col("_next") > F.col("_bound")))
+    return rows.drop("_bound", *following, *bounds)
+
+
+def with_ends(points: DataFrame) -> DataFrame:
+    """Points without ``until``: in its place comes another one, which doesn't exist."""
     nothing = F.lit(None).cast(MOMENT)
-    ending = F.when(ends, F.array(nothing, "_bound")).otherwise(F.array(nothing))
-    rows = rows.withColumn("_ended", F.explode(ending))
-    rows = rows.withColumns(
+    ending = F.when(F.col("until").isNotNull(), F.array(nothing, "until")).otherwise(F.array(nothing))
+    points = points.withColumn("_ended", F.explode(ending))
+    return points.withColumns(
         {
             **{name: F.coalesce(f"_ended.{name}", name) for name in MOMENT_COLUMNS},
             "exists": F.col("exists") & F.col("_ended").isNull(),
         }
-    )
-    rows = rows.withColumn("_next_offset", F.lead("at_offset").over(in_order(key)))
-    last_there = F.col("_next_offset").isNull() | (F.col("_next_offset") != F.col("at_offset"))
-    return rows.filter(last_there).drop("_bound", "_next", "_ended", "_next_offset", *bounds)
+    ).drop("_ended", "until")
 
 
 def intervals(
@@ -83,20 +96,35 @@ def intervals(
     start of what follows, named next_.... ``before`` are intervals that were open before the
     first of these points: they go on, or end.
     """
-    columns = [*key, *MOMENT_COLUMNS, "exists", *values, *carried]
+    columns = [*key, *MOMENT_COLUMNS, "exists", "until", *values, *carried]
     points = points.select(*columns)
     if before is not None:
         points = points.unionByName(as_points(before).select(*columns))
     order = in_order(key)
-    value = F.struct("exists", *values)
-    points = points.withColumns({"_value": value, "_before": F.lag(value).over(order)})
-    points = points.filter(F.col("_before").isNull() | ~F.col("_value").eqNullSafe(F.col("_before")))
-    after = {f"next_{name}": F.lead(name).over(order) for name in following}
-    ends = {
-        "end_offset": F.lead("at_offset").over(order),
-        "end_timestamp": F.lead("at_timestamp").over(order),
+    compared = ["exists", *values]
+    previous = {f"_previous_{name}": F.lag(name).over(order) for name in compared}
+    ended = F.lag("until.at_offset").over(order)
+    points = points.withColumns({**previous, "_ended": ended})
+    is_same = reduce(and_, [F.col(name).eqNullSafe(F.col(f"_previous_{name}")) for name in compared])
+    went_on = F.col("_ended").isNull() | (F.col("_ended") > F.col("at_offset"))
+    points = points.withColumn("_begins", ~(is_same & went_on)).drop(*previous, "_ended")
+    is_over = F.col("until").isNotNull()
+    points = points.filter(F.col("_begins") | is_over)
+    then = {
+        "at_offset": F.col("until.at_offset"),
+        "at_timestamp": F.col("until.at_timestamp"),
+        "exists": F.lit(False),
     }
-    found = points.withColumns({**ends, **after}).filter("exists")
+
+    def end_of(name: str) -> Column:
+        gone = then.get(name, F.col(name))
+        return F.when(is_over, gone).otherwise(
+            F.lead(F.when(F.col("_begins"), F.col(name)).otherwise(gone)).over(order)
+        )
+
+    ends = {"end_offset": end_of("at_offset"), "end_timestamp": end_of("at_timestamp")}
+    after = {f"next_{name}": end_of(name) for name in following}
+    found = points.withColumns({**ends, **after}).filter(F.col("_begins") & F.col("exists"))
     return found.select(
         "cluster",
         *[name for name in key if name != "cluster"],
@@ -120,13 +148,14 @@ def as_points(open_intervals: DataFrame) -> DataFrame:
             "offset": F.col("start_offset"),
             "at_timestamp": F.col("start_timestamp"),
             "exists": F.lit(True),
+            "until": F.lit(None).cast(MOMENT),
         }
     ).drop(*SPAN)
 
 
 def as_events(open_intervals: DataFrame) -> DataFrame:
     """As ``as_points``, as rows from which points are yet to be made."""
-    return as_points(open_intervals).drop("at_offset").withColumnRenamed("at_timestamp", "timestamp")
+    return as_points(open_intervals).drop("at_offset", "until").withColumnRenamed("at_timestamp", "timestamp")
 
 
 def as_of(history: DataFrame, offset: int | None = None, time: datetime | None = None) -> DataFrame:

@@ -98,5 +98,5 @@ def spark_schema(table: str) -> StructType:
 
 
 def empty(spark: SparkSession, table: str) -> DataFrame:
-    """One of the source's tables without rows."""
-    return spark.createDataFrame([], spark_schema(table))
+    """One of the source's tables without rows. Spark's optimizer knows it, by the filter."""
+    return spark.createDataFrame([], spark_schema(table)).filter(F.lit(False))
