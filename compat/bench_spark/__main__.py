@@ -15,14 +15,23 @@ from compat.bench_codec.machine import this_machine
 from compat.bench_spark.appenders import APPENDED
 from compat.bench_spark.decoding import measure_decoding
 from compat.bench_spark.dump_log import measure_dump_log
+from compat.bench_spark.history import HISTORIES, Histories, Took
 from compat.bench_spark.latency import AT_ONCE, EVERY_S
-from compat.bench_spark.logs import KINDS, PART_BYTES_A_RECORD, RECORDS, RECORDS_A_BATCH, write_log
+from compat.bench_spark.logs import (
+    KINDS,
+    LIFE_RECORDS,
+    PART_BYTES_A_RECORD,
+    RECORDS,
+    RECORDS_A_BATCH,
+    write_life,
+    write_log,
+)
 from compat.bench_spark.through_spark import CHOSEN, Sparks
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 
-PARTS = ("decode", "spark", "dump-log", "memory", "stream")
+PARTS = ("decode", "spark", "dump-log", "memory", "stream", "history")
 DECODE_GOAL = 4e6
 SPARK_GOAL = 2e6
 SPARK_CORES = 2
@@ -30,6 +39,7 @@ DUMP_LOG_GOAL = 10
 SEGMENT_MIB = (256, 1024)
 P50_GOAL_MS, P99_GOAL_MS = 150, 300
 LATENCY_RUNS, LATENCY_SECONDS = 3, 10.0
+HISTORY_GOAL = 300_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _memory(Path(folder))
             if "stream" in options.only:
                 _stream(Path(folder))
+            if "history" in options.only:
+                _history(Path(folder), min(options.records, LIFE_RECORDS))
     except KeyboardInterrupt:
         print("\ninterrupted; everything is stopped and removed")
         return 130
@@ -129,6 +141,22 @@ def _stream(folder: Path) -> None:
                 f"(goal ≤ {P99_GOAL_MS}); the best of {LATENCY_RUNS} runs, load {os.getloadavg()[0]:.1f}\n"
                 f"    a trigger: {parts}"
             )
+
+
+def _history(folder: Path, records: int) -> None:
+    segment = write_life(folder / "life", records)
+    print(f"\nlife: {records:,} records, {segment.stat().st_size / 1e6:.0f} MB, on {SPARK_CORES} cores")
+
+    def said(took: Took) -> str:
+        return f"{records / took.wall_s:,.0f} records/s, {records / took.processor_s:,.0f} a core and s"
+
+    with Histories(SPARK_CORES, segment.parent, folder / "lake") as histories:
+        print(f"  reading Parquet alone: {said(histories.measure_reading())}")
+        for history in HISTORIES:
+            print(
+                f"  {history}, from Parquet: {said(histories.measure(history))} (goal ≥ {HISTORY_GOAL:,}/s)"
+            )
+            print(f"  {history}, from the log: {said(histories.measure_from_source(history))}")
 
 
 def _millions(number: float) -> str:

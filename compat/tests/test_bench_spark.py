@@ -9,8 +9,9 @@ import pytest
 from compat.bench_spark.appenders import APPENDED
 from compat.bench_spark.decoding import measure_decoding
 from compat.bench_spark.dump_log import measure_dump_log
+from compat.bench_spark.history import HISTORIES, Histories
 from compat.bench_spark.latency import AT_ONCE
-from compat.bench_spark.logs import KINDS, write_log
+from compat.bench_spark.logs import KINDS, write_life, write_log
 from compat.bench_spark.through_spark import CHOSEN, Sparks
 
 
@@ -38,3 +39,10 @@ def test_every_record_that_is_appended_comes_out_of_a_stream(tmp_path: Path, nam
     assert found.records == 10 * AT_ONCE
     assert 0 < found.p50_ms <= found.p99_ms
     assert {"addBatch", "latestOffset"} <= found.trigger_ms.keys()
+
+
+def test_a_life_becomes_the_same_histories_from_the_log_and_from_parquet(tmp_path: Path) -> None:
+    segment = write_life(tmp_path / "log", 3_000)
+    with Histories(1, segment.parent, tmp_path / "lake") as histories:
+        for history in HISTORIES.values():
+            assert history(histories.lake).count() == history(histories.source).count() > 500

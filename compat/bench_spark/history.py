@@ -1,0 +1,78 @@
+"""From a log's records to who led which partition, and who was in sync, when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from pyspark.sql import DataFrame
+
+from compat.bench_spark.processor_time import Stopwatch
+from kraft_wire.spark.session import session
+from kraft_wire.spark.tables.inputs import LakeTables, SourceTables, Tables
+from kraft_wire.spark.tables.partitions import isr_history, leadership
+
+HISTORIES: Final[dict[str, Callable[[Tables], DataFrame]]] = {
+    "leadership": leadership,
+    "isr_history": isr_history,
+}
+_TABLES: Final = ("partition", "partition_change", "topic", "feature_level")
+_READ: Final = ("cluster", "offset", "timestamp", "in_snapshot", "partition_id", "topic_id", "leader", "isr")
+_RUNS: Final = 5
+"""The JVM compiles what is run often: the first runs take several times as long."""
+
+
+class Took(NamedTuple):
+    """The best of some runs; processor time is that of all processes."""
+
+    wall_s: float
+    processor_s: float
+
+
+class Histories:
+    """A session of so many cores, and a log's typed tables, from the source and as Parquet."""
+
+    def __init__(self, cores: int, log: Path, lake: Path) -> None:
+        self._session = session(f"local[{cores}]", {"spark.ui.enabled": "false"})
+        self._session.sparkContext.setLogLevel("ERROR")
+        self.source = SourceTables(self._session, {"path": str(log)})
+        for table in _TABLES:
+            rows = self._session.read.format("kraft").option("table", table).load(str(log))
+            rows.write.partitionBy("cluster").parquet(str(lake / table))
+        columns = ("cluster", "offset", "timestamp", "type", "in_snapshot")
+        self.source.read("records", *columns).write.partitionBy("cluster").parquet(str(lake / "records"))
+        self.lake = LakeTables(self._session, lake)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session.stop()
+
+    def measure_reading(self) -> Took:
+        """What the tables below read, from Parquet, its rows thrown away."""
+        return _best(
+            lambda: self.lake.read("partition", *_READ).union(self.lake.read("partition_change", *_READ))
+        )
+
+    def measure(self, history: str) -> Took:
+        """A table of HISTORIES out of Parquet."""
+        return _best(lambda: HISTORIES[history](self.lake))
+
+    def measure_from_source(self, history: str) -> Took:
+        """The same out of the log itself."""
+        return _best(lambda: HISTORIES[history](self.source))
+
+
+def _best(make: Callable[[], DataFrame]) -> Took:
+    return min(_once(make()) for _ in range(_RUNS))
+
+
+def _once(rows: DataFrame) -> Took:
+    watch = Stopwatch()
+    rows.write.format("noop").mode("overwrite").save()
+    return Took(watch.wall_s(), watch.processor_s())
