@@ -245,7 +245,7 @@ lock:
 	$(PYTHON) -m venv "$$scratch"; \
 	"$$scratch/bin/pip" install --quiet --disable-pip-version-check uv; \
 	"$$scratch/bin/uv" pip compile --quiet --upgrade --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-		--group dev --extra spark --extra delta pyproject.toml -o requirements.lock
+		--group dev --extra spark --extra delta --extra declarative pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) $(KAFKA) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -19,7 +19,7 @@ from kraft_wire.spark.tables.history import (
     so_far,
     union,
 )
-from kraft_wire.spark.tables.inputs import Tables, Until
+from kraft_wire.spark.tables.inputs import Tables, Until, without
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
 KEY: Final = ("broker_id", "cluster")
@@ -66,7 +66,7 @@ def broker_sessions(tables: Tables) -> DataFrame:
 
 def current_brokers(history: DataFrame) -> DataFrame:
     """See ``brokers``."""
-    return as_of(history).drop("end_offset", "end_timestamp", "duration_ms")
+    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def broker_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.spark.tables.effects import effective, facts, moment, read
 from kraft_wire.spark.tables.history import (
+    SPAN,
     as_events,
     as_of,
     bounded,
@@ -19,7 +20,7 @@ from kraft_wire.spark.tables.history import (
     union,
     with_ends,
 )
-from kraft_wire.spark.tables.inputs import Tables, Until
+from kraft_wire.spark.tables.inputs import Tables, Until, without
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 from kraft_wire.spark.tables.topics import topic_points
 
@@ -57,7 +58,7 @@ def config_changes(tables: Tables) -> DataFrame:
 
 def current_configs(history: DataFrame) -> DataFrame:
     """See ``configs``."""
-    return as_of(history).drop("end_offset", "end_timestamp", "duration_ms")
+    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_before) -> DataFrame:
@@ -88,14 +89,14 @@ def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_
     rows = union([effective(events, facts(tables)), removed])
     from_here = in_order(RESOURCE).rowsBetween(Window.currentRow, Window.unboundedFollowing)
     rows = rows.withColumn("removed", F.min(F.when(F.col("removes"), moment())).over(from_here))
-    rows = rows.filter(F.col("name").isNotNull()).drop("removes")
+    rows = rows.filter(F.col("name").isNotNull()).transform(without, "removes")
     return bounded(rows, KEY, "removed", "next_reset")
 
 
 def config_intervals(points: DataFrame, before: OpenRows = nothing_before) -> DataFrame:
     """See ``config_history``."""
     found = intervals(points, KEY, ["value"], before=before("config_history"))
-    return found.select(*NAMES, *[name for name in found.columns if name not in NAMES])
+    return found.select(*NAMES, "value", *SPAN)
 
 
 def config_change_rows(points: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kraft_wire.spark.tables.inputs import RECORDS, Tables
+from kraft_wire.spark.tables.inputs import RECORDS, Tables, without
 
 ORDER: Final = ("at_offset", "in_snapshot", "offset")
 """Sorts rows by their moments."""
@@ -83,8 +83,8 @@ def effective(rows: DataFrame, facts: DataFrame) -> DataFrame:
             "at_timestamp": F.coalesce("_within.end_timestamp", "timestamp"),
         }
     )
-    return joined.withColumn("next_reset", _next_reset()).drop(
-        "transactions", "resets", "_within", "timestamp"
+    return joined.withColumn("next_reset", _next_reset()).transform(
+        without, "transactions", "resets", "_within", "timestamp"
     )
 
 

@@ -12,6 +12,7 @@ from kraft_wire.spark.tables.inputs import RECORDS, Tables
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
 _LEADER_CHANGE: Final = "LeaderChangeMessage"
+_PREVIOUS: Final = "struct<epoch: int, leader_id: int, last: struct<offset: bigint, timestamp: timestamp>>"
 
 
 def failovers(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
@@ -34,6 +35,8 @@ def failovers(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
         F.lit(1).cast("bigint").alias("records"),
         place.alias("first"),
         place.alias("last"),
+        F.lit(None).cast(_PREVIOUS).alias("previous"),
+        F.lit(None).cast("bigint").alias("leaderless_ms"),
     )
     epochs = _merged(union([found, _known(before)]))
     order = Window.partitionBy("cluster").orderBy("epoch")
@@ -63,13 +66,6 @@ def failovers(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
 
 def _merged(parts: DataFrame) -> DataFrame:
     """Rows of the same epoch as one; only one of them knows of the epoch before."""
-    if "previous" not in parts.columns:
-        parts = parts.withColumns(
-            {
-                "previous": F.lit(None).cast(_PREVIOUS),
-                "leaderless_ms": F.lit(None).cast("bigint"),
-            }
-        )
     return parts.groupBy("cluster", "epoch").agg(
         F.max("leader_id").alias("leader_id"),
         F.sum("records").alias("records"),
@@ -78,9 +74,6 @@ def _merged(parts: DataFrame) -> DataFrame:
         F.max("previous").alias("previous"),
         F.max("leaderless_ms").alias("leaderless_ms"),
     )
-
-
-_PREVIOUS: Final = "struct<epoch: int, leader_id: int, last: struct<offset: bigint, timestamp: timestamp>>"
 
 
 def _known(before: OpenRows) -> DataFrame | None:

@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from kraft_wire.spark.tables.effects import MOMENT, MOMENT_COLUMNS, ORDER
+from kraft_wire.spark.tables.inputs import without
 
 SPAN: Final = (
     "start_offset",
@@ -66,7 +67,7 @@ def bounded(rows: DataFrame, key: Sequence[str], *bounds: str) -> DataFrame:
     rows = rows.withColumns(
         {"until": F.when(ends & ~at_once, F.col("_bound")), "exists": F.col("exists") & ~at_once}
     )
-    return rows.drop("_bound", *following, *bounds)
+    return rows.transform(without, "_bound", *following, *bounds)
 
 
 def with_ends(points: DataFrame) -> DataFrame:
@@ -79,7 +80,7 @@ def with_ends(points: DataFrame) -> DataFrame:
             **{name: F.coalesce(f"_ended.{name}", name) for name in MOMENT_COLUMNS},
             "exists": F.col("exists") & F.col("_ended").isNull(),
         }
-    ).drop("_ended", "until")
+    ).transform(without, "_ended", "until")
 
 
 def intervals(
@@ -107,7 +108,7 @@ def intervals(
     points = points.withColumns({**previous, "_ended": ended})
     is_same = reduce(and_, [F.col(name).eqNullSafe(F.col(f"_previous_{name}")) for name in compared])
     went_on = F.col("_ended").isNull() | (F.col("_ended") > F.col("at_offset"))
-    points = points.withColumn("_begins", ~(is_same & went_on)).drop(*previous, "_ended")
+    points = points.withColumn("_begins", ~(is_same & went_on)).transform(without, *previous, "_ended")
     is_over = F.col("until").isNotNull()
     points = points.filter(F.col("_begins") | is_over)
     then = {
@@ -150,12 +151,16 @@ def as_points(open_intervals: DataFrame) -> DataFrame:
             "exists": F.lit(True),
             "until": F.lit(None).cast(MOMENT),
         }
-    ).drop(*SPAN)
+    ).transform(without, *SPAN)
 
 
 def as_events(open_intervals: DataFrame) -> DataFrame:
     """As ``as_points``, as rows from which points are yet to be made."""
-    return as_points(open_intervals).drop("at_offset", "until").withColumnRenamed("at_timestamp", "timestamp")
+    return (
+        as_points(open_intervals)
+        .transform(without, "at_offset", "until")
+        .withColumnRenamed("at_timestamp", "timestamp")
+    )
 
 
 def as_of(history: DataFrame, offset: int | None = None, time: datetime | None = None) -> DataFrame:

@@ -100,3 +100,9 @@ def spark_schema(table: str) -> StructType:
 def empty(spark: SparkSession, table: str) -> DataFrame:
     """One of the source's tables without rows. Spark's optimizer knows it, by the filter."""
     return spark.createDataFrame([], spark_schema(table)).filter(F.lit(False))
+
+
+def without(rows: DataFrame, *columns: str) -> DataFrame:
+    """Without columns that are there. A declarative pipeline doesn't know its tables' columns yet when it is
+    told of their plans, and Spark Connect has to where ``drop`` is called."""
+    return rows.select(F.expr(f"* EXCEPT (`{'`, `'.join(columns)}`)"))

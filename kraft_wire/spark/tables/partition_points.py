@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kraft_wire.metadata.partition import DIRECTORY_MIGRATING, NO_LEADER_CHANGE
 from kraft_wire.spark.tables.effects import ORDER, effective, facts, moment, read
 from kraft_wire.spark.tables.history import as_events, bounded, last_known, so_far, union
-from kraft_wire.spark.tables.inputs import Tables
+from kraft_wire.spark.tables.inputs import Tables, without
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
 TOPIC_KEY: Final = ("topic_id", "cluster")
@@ -75,7 +75,11 @@ def _known(before: OpenRows, table: str, **also: bool) -> DataFrame | None:
     rows = before(table)
     if rows is None:
         return None
-    return as_events(rows).drop("exists").withColumns({name: F.lit(value) for name, value in also.items()})
+    return (
+        as_events(rows)
+        .transform(without, "exists")
+        .withColumns({name: F.lit(value) for name, value in also.items()})
+    )
 
 
 def _clearings(tables: Tables, topics: DataFrame, partitions: DataFrame) -> DataFrame:
@@ -85,7 +89,7 @@ def _clearings(tables: Tables, topics: DataFrame, partitions: DataFrame) -> Data
     topics = topics.select("cluster", "topic_id", "topic")
     partitions = partitions.select("cluster", "topic_id", "partition")
     concerned = records.join(topics, "cluster").filter(F.col("topic_name").isin("", F.col("topic")))
-    rows = concerned.drop("topic_name", "topic").join(partitions, ["cluster", "topic_id"])
+    rows = concerned.transform(without, "topic_name", "topic").join(partitions, ["cluster", "topic_id"])
     nobody = F.array().cast("array<int>")
     return rows.withColumns(
         {
@@ -103,7 +107,7 @@ def _of_known_topics(rows: DataFrame) -> DataFrame:
     topic = topic.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     removed = last_known(F.when(F.col("removes"), moment()), topic)
     rows = rows.withColumns({"topic": last_known("topic", topic), "removed": removed})
-    return rows.filter(F.col("partition").isNotNull()).drop("removes")
+    return rows.filter(F.col("partition").isNotNull()).transform(without, "removes")
 
 
 def _filled(rows: DataFrame) -> DataFrame:
@@ -138,7 +142,7 @@ def _filled(rows: DataFrame) -> DataFrame:
     )
     is_there = F.col("removed").isNull() | (F.col("removed") > moment())
     rows = rows.filter((F.col("_reset") == next_reset) & is_there)
-    return rows.drop("clears", "whole", "_reset", "_elections", "_changes")
+    return rows.transform(without, "clears", "whole", "_reset", "_elections", "_changes")
 
 
 def _unless(name: str, nothing: int) -> Column:

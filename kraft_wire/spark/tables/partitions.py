@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kraft_wire.spark.tables.history import SPAN, as_of, intervals
-from kraft_wire.spark.tables.inputs import Tables, Until
+from kraft_wire.spark.tables.inputs import Tables, Until, without
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 from kraft_wire.spark.tables.partition_points import EPOCHS, FIELDS, KEY, partition_points
 
@@ -80,7 +80,7 @@ def reassignments(tables: Tables) -> DataFrame:
 
 def current_partitions(history: DataFrame) -> DataFrame:
     """See ``partitions``."""
-    return as_of(history).drop("end_offset", "end_timestamp", "duration_ms")
+    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def partition_intervals(points: DataFrame, before: OpenRows = nothing_before) -> DataFrame:

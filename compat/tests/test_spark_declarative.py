@@ -1,0 +1,56 @@
+"""The example of a declarative pipeline runs as it is, and makes the tables that our own functions make."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from compat.harness.histories import History, write_log
+from compat.harness.lakes import DERIVED, compare
+from compat.harness.paths import ROOT
+from compat.harness.spark import FEW_ROWS
+from kraft_wire.spark.tables.typed_records import RecordsTables
+
+SPARK_SETTINGS = FEW_ROWS
+COMPARED = ("broker_sessions", "churn", "configs", "failovers", "features", "leadership", "topics")
+"""One of each kind; each of the others takes as long to be computed a second time."""
+EXAMPLE = ROOT / "examples" / "declarative"
+
+
+def run_example(project: Path, source: Path) -> None:
+    settings = {**FEW_ROWS, "spark.kraft.path": str(source)}
+    specification = (EXAMPLE / "spark-pipeline.yml").read_text()
+    project.joinpath("spark-pipeline.yml").write_text(
+        specification.replace("file:///tmp/kraft-wire-pipeline", (project / "storage").as_uri())
+    )
+    project.joinpath("transformations").symlink_to(EXAMPLE / "transformations")
+    programs = Path(sys.executable).parent
+    subprocess.run(
+        [
+            programs / "spark-pipelines",
+            "run",
+            *[word for name, value in settings.items() for word in ("--conf", f"{name}={value}")],
+        ],
+        cwd=project,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYSPARK_PYTHON": sys.executable},
+        check=True,
+    )
+
+
+def test_the_example_makes_our_tables(spark: SparkSession, tmp_path: Path) -> None:
+    source, project = tmp_path / "logs", tmp_path / "project"
+    project.mkdir()
+    for history in (History("one", 1, 80), History("two", 2, 60)):
+        write_log(source / history.cluster, history)
+    run_example(project, source)
+    records = spark.read.format("kraft").load(str(source)).toArrow()
+    tables = RecordsTables(spark.createDataFrame(records))
+    made = project / "spark-warehouse"
+    compare(spark, made / "records", records)
+    for name in COMPARED:
+        compare(spark, made / name, DERIVED[name](tables).toArrow())
+    assert set(DERIVED) <= {folder.name for folder in made.iterdir()}
