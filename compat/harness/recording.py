@@ -82,3 +82,13 @@ async def _pass_on(
         await sink.send_eof()
     except trio.BrokenResourceError:
         scope.cancel()
+
+
+def whole_frames(stream: bytes | bytearray) -> bytes:
+    """Without the last frame's beginning, where its reader closed the connection before it had all come."""
+    end = 0
+    while end + 4 <= len(stream) and (next_end := end + 4 + int.from_bytes(stream[end : end + 4])) <= len(
+        stream
+    ):
+        end = next_end
+    return bytes(stream[:end])

@@ -17,7 +17,7 @@ from compat.harness.cluster import CONTROLLER_ID, NEWEST_KAFKA, random_cluster_i
 from compat.harness.jars import find_jars
 from compat.harness.nodes import JvmBroker, OurController, run_command
 from compat.harness.ports import free_port
-from compat.harness.recording import Recording, RecordingProxy
+from compat.harness.recording import Recording, RecordingProxy, whole_frames
 from compat.harness.tool_server import ToolServer
 from compat.harness.views import wait_for_topic
 from compat.harness.waiting import wait_until
@@ -105,7 +105,7 @@ def decoded(recordings: list[Recording], folder: Path) -> list[Connection]:
     for number, recording in enumerate(recordings):
         client_file, server_file = folder / f"{number}.client", folder / f"{number}.server"
         client_file.write_bytes(recording.client)
-        server_file.write_bytes(recording.server)
+        server_file.write_bytes(whole_frames(recording.server))
         requests = lines_of("--client", client_file)
         responses = lines_of("--server", "--requests", client_file, server_file)
         if requests:
