@@ -73,7 +73,10 @@ class LakeFiles:
         return max((path for path in self._paths_below(BATCHES) if path.endswith(".json")), default=None)
 
     def _parquet_files(self, table: str) -> list[str]:
-        return [path for path in self._paths_below(table) if path.endswith(".parquet")]
+        """As Spark does, without what is in folders that begin with an underscore: Delta's log is one."""
+        own = len(self._path(table))
+        paths = self._paths_below(table)
+        return [path for path in paths if path.endswith(".parquet") and "/_" not in path[own:]]
 
     def _paths_below(self, folder: str) -> Iterable[str]:
         selector = FileSelector(self._path(folder), allow_not_found=True, recursive=True)

@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.cli.pipeline_extra import check_extra
+from kraft_wire.spark.lake_files import LakeFiles
 from kraft_wire.spark.pipeline import run
 from kraft_wire.spark.pipeline.delta import announce
 from kraft_wire.spark.pipeline.lake import Lake, LakeError, visible_tables
@@ -64,7 +65,7 @@ def offsets(target: Path, table: str = "leadership") -> Counter[tuple[str, int]]
 def parquet_offsets(target: Path, table: str = "leadership") -> Counter[tuple[str, int]]:
     return Counter(
         (file.parent.name.partition("=")[2], offset)
-        for file in (target / table).glob("*/*.parquet")
+        for file in (target / table).glob("cluster=*/*.parquet")
         for offset in pq.ParquetFile(file).read()["offset"].to_pylist()
     )
 
@@ -116,6 +117,19 @@ def test_announcing_again_changes_nothing(tmp_path: Path) -> None:
         write(lake, 0, FIRST)
     announce(tmp_path, visible_tables(tmp_path))
     assert DeltaTable(str(tmp_path / "leadership")).version() == 0
+
+
+def test_a_checkpoint_of_deltas_own_is_no_file_of_the_table(tmp_path: Path) -> None:
+    """It is Parquet as well, and in a folder of the table."""
+    with Lake(tmp_path, partial(announce, tmp_path)) as lake:
+        write(lake, 0, FIRST)
+        DeltaTable(str(tmp_path / "leadership")).create_checkpoint()
+        before = parquet_offsets(tmp_path)
+        announce(tmp_path, ["leadership"])
+        assert offsets(tmp_path) == before
+    assert DeltaTable(str(tmp_path / "leadership")).version() == 0
+    found = LakeFiles(str(tmp_path), ["leadership"]).files("leadership")
+    assert {Path(name).parent.name for name in found} == {"cluster=a", "cluster=b"}
 
 
 def test_batches_without_a_log_get_into_it_later(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -19,7 +18,7 @@ from kraft_wire.spark.lake_files import CLUSTER_FOLDERS
 from kraft_wire.spark.options import record_tables
 from kraft_wire.spark.pipeline.driver_work import DriverWork
 from kraft_wire.spark.pipeline.folding import fold_small_files
-from kraft_wire.spark.pipeline.lake import OPEN, PART, PENDING, Lake, LakeError
+from kraft_wire.spark.pipeline.lake import CLUSTER_FOLDER, OPEN, PART, PENDING, Lake, LakeError, cluster_of
 from kraft_wire.spark.pipeline.spark_work import SparkWork
 from kraft_wire.spark.pipeline.workplace import Workplace
 from kraft_wire.spark.tables import brokers, churn, configs, failovers, features, partitions, topics
@@ -98,7 +97,7 @@ class _Batch:
         open_bytes = self._lake.open_bytes(arrived.folders)
         if arrived.records > self._small_records or open_bytes > SMALL_OPEN_BYTES:
             return SparkWork(self._spark, self._lake.target, self._staging, arrived.records)
-        folders = {_cluster_of(folder): folder for folder in arrived.folders}
+        folders = {cluster_of(folder): folder for folder in arrived.folders}
         return DriverWork(self._spark, self._staging, folders)
 
     # --- what counts now
@@ -251,12 +250,8 @@ def _arrived(folder: Path) -> Arrived:
             firsts[place] = min(first, firsts.get(place, first))
             ends[cluster] = max(last, ends.get(cluster, last))
             counts[of_type] += count
-    folders = sorted(path.name for path in folder.glob("cluster=*"))
+    folders = sorted(path.name for path in folder.glob(f"{CLUSTER_FOLDER}*"))
     return Arrived(counts.total(), firsts, ends, folders, set(counts))
-
-
-def _cluster_of(folder: str) -> str:
-    return unquote(folder.removeprefix("cluster="))
 
 
 @contextmanager

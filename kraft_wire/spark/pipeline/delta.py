@@ -19,6 +19,8 @@ from deltalake.schema import Schema
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 from pyarrow.parquet import ParquetFile
 
+from kraft_wire.spark.pipeline.lake import CLUSTER_FOLDER, cluster_of
+
 PARTITIONED_BY: Final = "cluster"
 
 
@@ -31,7 +33,9 @@ def announce(target: Path, tables: Iterable[str], leaving: Collection[str] = ())
 
 def _announce(folder: Path, leaving: Collection[Path]) -> None:
     files = {
-        str(file.relative_to(folder)): file for file in folder.glob("*/*.parquet") if file not in leaving
+        str(file.relative_to(folder)): file
+        for file in folder.glob(f"{CLUSTER_FOLDER}*/*.parquet")
+        if file not in leaving
     }
     if not DeltaTable.is_deltatable(str(folder)):
         if files:
@@ -54,8 +58,8 @@ def _add(name: str, file: Path) -> AddAction:
     found = file.stat()
     with ParquetFile(file) as parquet:
         stats = json.dumps({"numRecords": parquet.metadata.num_rows})
-    cluster = unquote(file.parent.name.partition("=")[2])
-    return AddAction(name, found.st_size, {PARTITIONED_BY: cluster}, int(found.st_mtime * 1000), True, stats)
+    partition = {PARTITIONED_BY: cluster_of(file.parent.name)}
+    return AddAction(name, found.st_size, partition, int(found.st_mtime * 1000), True, stats)
 
 
 def _schema(file: Path) -> pa.Schema:

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile, write_table
 
-from kraft_wire.spark.pipeline.lake import PART
+from kraft_wire.spark.pipeline.lake import CLUSTER_FOLDER, PART
 
 SMALL_BYTES: Final = 2**20
 MANY: Final = 16
@@ -36,7 +36,7 @@ def _growing(staging: Path) -> set[Path]:
     """The folders of clusters' tables, below the target, that rows were staged for which stay."""
     return {
         folder.relative_to(staging)
-        for folder in staging.glob("[!_]*/cluster=*")
+        for folder in staging.glob(f"[!_]*/{CLUSTER_FOLDER}*")
         if any(folder.glob("*.parquet")) or folder.joinpath(f"kraft_part={PART}").is_dir()
     }
 

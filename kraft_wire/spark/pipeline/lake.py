@@ -21,6 +21,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
+from urllib.parse import unquote
 
 import msgspec
 
@@ -32,6 +33,8 @@ PART: Final = "part"
 """Rows that stay. Every other part of a cluster's table is replaced as a whole."""
 OPEN: Final = "open"
 PART_COLUMN: Final = "kraft_part"
+CLUSTER_FOLDER: Final = "cluster="
+"""How the names of folders of a table begin. Delta has one of its own there, with Parquet in it too."""
 PENDING: Final = "_kraft/pending"
 """A hidden table: records of metadata transactions that were still open."""
 
@@ -205,6 +208,11 @@ class Lake:
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"
+
+
+def cluster_of(folder: str) -> str:
+    """Whose rows are in a folder of this name: Spark escapes what a path may not hold."""
+    return unquote(folder.removeprefix(CLUSTER_FOLDER))
 
 
 def visible_tables(target: Path) -> list[str]:
