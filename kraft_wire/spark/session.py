@@ -27,10 +27,6 @@ _LOCAL_SETTINGS: Final = {
 (chmod, readlink) for each file that it writes: 80 ms a trigger. Renaming is there as atomic either way; on
 HDFS it is not."""
 
-_JAVA_OPTIONS: Final = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
-"""Arrow for Java looks at the bounds of each value that is read, and whether it is null; Spark has asked both
-of the same batch before. A fifth of the JVM's time, where rows have many columns."""
-
 WORKER_ENVIRONMENT: Final = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "MALLOC_TRIM_THRESHOLD_": str(128 * 2**20),
