@@ -21,7 +21,8 @@ def pipeline_run(
     once: bool = False,
     trigger_interval: str = "30 seconds",
     format: Literal["parquet", "delta"] = "parquet",
-    master: str = "local[*]",
+    master: str | None = None,
+    remote: str | None = None,
     option: Annotated[Sequence[str], Parameter(negative=())] = (),
     setting: Annotated[Sequence[str], Parameter(negative=())] = (),
 ) -> int:
@@ -46,7 +47,10 @@ def pipeline_run(
         With delta the tables are Delta tables as well: the same files, with a log that says which of them
         count. Needs kraft-wire[delta].
     master
-        Where Spark runs.
+        Where Spark runs: local[*] by default, spark://HOST:PORT, or yarn.
+    remote
+        Instead: sc://HOST:PORT of a Spark Connect server, whose Python has kraft-wire[spark] and which sees
+        the target by the same path. Needs kraft-wire[connect].
     option
         NAME=VALUE of the data source, such as tail=committed. May be given again and again.
     setting
@@ -57,23 +61,32 @@ def pipeline_run(
         raise CommandError("give either --source or --bootstrap-controllers")
     if bootstrap_controllers is not None:
         options["bootstrap.controllers"] = bootstrap_controllers
-    elif len(source) == 1:
-        options["path"] = source[0]
     else:
-        options["paths"] = msgspec.json.encode(list(source)).decode()
-    settings = {"spark.ui.showConsoleProgress": "false", **_pairs("setting", setting)}
+        options["paths"] = msgspec.json.encode([_whole(path) for path in source]).decode()
+    settings = _pairs("setting", setting)
+    if remote is None:
+        settings = {"spark.ui.showConsoleProgress": "false", **settings}
+    if master is not None and remote is not None:
+        raise CommandError("give either --master or --remote")
     check_extra()
+    if remote is not None:
+        check_extra("connect", "grpc", "grpc_status")
     if format == "delta":
         check_extra("delta", "deltalake")
     from kraft_wire.spark.pipeline.run import run
     from kraft_wire.spark.session import session
 
-    spark = session(master, settings)
+    spark = session(master or "local[*]", settings, remote=remote)
     try:
         run(spark, options, target, None if once else trigger_interval, _say, format)
     finally:
         spark.stop()
     return EXIT_OK
+
+
+def _whole(path: str) -> str:
+    """A server isn't where we are."""
+    return str(Path(path).expanduser().absolute())
 
 
 def _say(line: str) -> None:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from kraft_wire.client.addresses import BOOTSTRAP, parse_addresses
 from kraft_wire.client.errors import BadSetting
+from kraft_wire.client.option_names import API_TIMEOUT, CLUSTER_ID, KAFKA, REQUEST_TIMEOUT
 from kraft_wire.client.quorum import API_TIMEOUT_MS, REQUEST_TIMEOUT_MS, QuorumSettings
 from kraft_wire.client.security import parse_security
-
-CLUSTER_ID: Final = "cluster.id"
-REQUEST_TIMEOUT: Final = "request.timeout.ms"
-API_TIMEOUT: Final = "default.api.timeout.ms"
-KAFKA: Final = "kafka."
-"""The prefix of security options, as Spark's own source for Kafka has it."""
 
 
 def parse_settings(options: Mapping[str, str]) -> QuorumSettings:

@@ -36,7 +36,8 @@ class LogFolder(msgspec.Struct, frozen=True):
 
 
 def find_folders(patterns: Sequence[str]) -> list[Path]:
-    """Where logs lie in or below folders, which may be given by globs. Raises NoLogs, OSError."""
+    """Where logs lie in or below folders, which may be given by globs: by whole paths, since tasks that read
+    them may be in another folder. Raises NoLogs, OSError."""
     found: dict[Path, None] = {}
     for pattern in patterns:
         folders = list(_partition_folders(pattern))
@@ -49,7 +50,7 @@ def find_folders(patterns: Sequence[str]) -> list[Path]:
 
 
 def _partition_folders(pattern: str) -> Iterator[Path]:
-    for match in sorted(iglob(str(Path(pattern).expanduser()))):  # noqa: PTH207 - Path.glob takes no absolute pattern
+    for match in sorted(iglob(str(Path(pattern).expanduser().absolute()))):  # noqa: PTH207 - Path.glob takes no absolute pattern
         path = Path(match)
         if path.name == PARTITION_FOLDER:
             yield path

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from kraft_wire.client.addresses import BOOTSTRAP
+from kraft_wire.client.option_names import KAFKA, QUORUM_OPTIONS
 from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.spark.positions import Positions, parse_positions
@@ -34,6 +36,20 @@ ALL: Final = "all"
 COMMITTED: Final = "committed"
 FAIL: Final = "fail"
 ROW: Final = "row"
+_NAMES: Final = (
+    "path",
+    "paths",
+    "table",
+    "columns",
+    "tail",
+    "startingOffsets",
+    "endingOffsets",
+    "failOnDataLoss",
+    "corrupt",
+    "maxOffsetsPerTrigger",
+    "maxBytesPerTrigger",
+    "pushFilters",
+)
 
 
 class BadOption(ValueError):
@@ -104,6 +120,7 @@ def record_tables() -> dict[str, str]:
 
 def parse_options(options: Mapping[str, str]) -> Options:
     """Raises BadOption."""
+    _check_names(options)
     table = options.get("table", RECORDS)
     if table not in table_names():
         raise BadOption(f"table: there is no {table!r}; there are {', '.join(table_names())}")
@@ -126,6 +143,17 @@ def parse_options(options: Mapping[str, str]) -> Options:
         raise BadOption("maxOffsetsPerTrigger and maxBytesPerTrigger: give one of them")
     assert parsed.schema is not None, "judges the columns"
     return parsed
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    """A misspelt option would mean its default."""
+    known = [*_NAMES, *QUORUM_OPTIONS]
+    unknown = sorted(options.keys() - {name.lower() for name in known})
+    for name in unknown:
+        if not name.startswith(KAFKA):
+            like = get_close_matches(name, [*known, "kafka.security.protocol"], 1, 0.7)
+            hint = f" (did you mean {like[0]}?)" if like else ""
+            raise BadOption(f"{name}: no such option{hint}; there are {', '.join(known)}, and {KAFKA}*")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SETTINGS: Final = {
+_SQL_SETTINGS: Final = {
     "spark.sql.python.unix.domain.socket.enabled": "true",
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+}
+
+_START_SETTINGS: Final = {
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
+"""What a Spark that runs already can't be told."""
 
 _LOCAL_SETTINGS: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -35,16 +39,30 @@ WORKER_ENVIRONMENT: Final = {
 system and asks for new ones, which costs a tenth of the time."""
 
 
-def session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
+def session(
+    master: str = "local[*]", settings: Mapping[str, str] | None = None, *, remote: str | None = None
+) -> SparkSession:
     """A session whose workers run this very Python: otherwise they'd take ``python3`` from the PATH, which
-    may know nothing of us."""
-    for key, value in {"PYSPARK_PYTHON": sys.executable, **WORKER_ENVIRONMENT}.items():
-        os.environ.setdefault(key, value)  # local workers inherit it
+    may know nothing of us.
+
+    With ``remote``, such as sc://host:15002, it is a Spark Connect server's, whose Python has to have
+    kraft-wire[spark]; ``master`` is the server's own then.
+    """
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName("kraft-wire")
+    if remote is not None:
+        return _configured(SparkSession.builder.remote(remote), {**_SQL_SETTINGS, **(settings or {})})
+    for key, value in {"PYSPARK_PYTHON": sys.executable, **WORKER_ENVIRONMENT}.items():
+        os.environ.setdefault(key, value)  # local workers inherit it
     elsewhere = {f"spark.executorEnv.{key}": value for key, value in WORKER_ENVIRONMENT.items()}
     local = _LOCAL_SETTINGS if master.startswith("local") else {}
-    for key, value in {**_SETTINGS, **local, **elsewhere, **(settings or {})}.items():
+    builder = SparkSession.builder.master(master).appName("kraft-wire")
+    return _configured(
+        builder, {**_SQL_SETTINGS, **_START_SETTINGS, **local, **elsewhere, **(settings or {})}
+    )
+
+
+def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -18,8 +18,8 @@ from deltalake import DeltaTable
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.cli.pipeline_extra import check_extra
 from kraft_wire.spark.lake_files import LakeFiles
-from kraft_wire.spark.pipeline import run
 from kraft_wire.spark.pipeline.delta import announce
+from kraft_wire.spark.pipeline.formats import open_lake
 from kraft_wire.spark.pipeline.lake import Lake, LakeError, visible_tables
 
 SCHEMA = pa.schema(
@@ -198,7 +198,7 @@ def test_delta_tables_are_not_left_behind(tmp_path: Path) -> None:
     with Lake(tmp_path, partial(announce, tmp_path)) as lake:
         write(lake, 0, FIRST)
     with pytest.raises(LakeError, match="give --format delta"):
-        run._announcer(tmp_path, "parquet")
+        open_lake(tmp_path, "parquet")
 
 
 def test_a_missing_extra_is_named() -> None:

@@ -38,6 +38,15 @@ def test_a_folder_that_is_named_twice_is_one(tmp_path: Path, make_log: Make) -> 
     assert len(find_folders([str(tmp_path), f"{tmp_path}/*"])) == 1
 
 
+def test_folders_are_found_with_whole_paths(
+    tmp_path: Path, make_log: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task on another machine, or in another process, is in another folder."""
+    log = make_log("one")
+    monkeypatch.chdir(tmp_path)
+    assert find_folders(["one"]) == find_folders(["o*"]) == [log.partition]
+
+
 def test_where_there_is_no_log_the_error_names_the_place(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(NoLogs, match=str(place)):

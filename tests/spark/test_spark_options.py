@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kraft_wire.spark.options import COMMITTED, EARLIEST, LATEST, BadOption, Options, parse_options
@@ -80,3 +82,19 @@ def test_an_option_that_cannot_be_used_is_named_with_what_it_may_be(name: str, t
 def test_one_limit_is_enough() -> None:
     with pytest.raises(BadOption, match="give one of them"):
         parsed(maxOffsetsPerTrigger="1", maxBytesPerTrigger="1")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("tial", " (did you mean tail?)"), ("startingOffset", " (did you mean startingOffsets?)"), ("x", "")],
+)
+def test_an_option_that_is_misspelt_is_no_default(name: str, hint: str) -> None:
+    message = re.escape(f"{name.lower()}: no such option{hint}; there are path, ")
+    with pytest.raises(BadOption, match=message):
+        parsed(**{name: "committed"})
+
+
+def test_the_names_of_all_options_are_known() -> None:
+    """Those of the connection to a quorum among them."""
+    options = {"bootstrap.controllers": "one:9093", "cluster.id": "two", "kafka.security.protocol": "SSL"}
+    assert parse_options({**options, "request.timeout.ms": "1", "default.api.timeout.ms": "2"}).quorum

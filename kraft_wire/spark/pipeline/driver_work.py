@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kraft_wire.spark.lake_files import CLUSTER_FOLDERS
 from kraft_wire.spark.pipeline.lake import OPEN, PART_COLUMN
@@ -49,10 +50,10 @@ class DriverWork:
 
     @contextmanager
     def kept(self, rows: DataFrame) -> Iterator[DataFrame]:
-        yield self._spark.createDataFrame(rows.toArrow())
+        yield _frame(self._spark, rows.toArrow())
 
     def read(self, table: str, files: Sequence[Path]) -> DataFrame:
-        return self._spark.createDataFrame(_read(files))
+        return _frame(self._spark, _read(files))
 
     def write_typed(self, tables: Iterable[str]) -> None:
         for table in tables:
@@ -70,7 +71,7 @@ class DriverWork:
     def open_now(self, table: str) -> DataFrame:
         rows = self._written[table]
         is_open = pc.equal(rows.column(PART_COLUMN), OPEN)
-        return self._spark.createDataFrame(rows.filter(is_open).drop_columns(PART_COLUMN))
+        return _frame(self._spark, rows.filter(is_open).drop_columns(PART_COLUMN))
 
     def _write(self, rows: pa.Table, table: str, folder: str) -> None:
         path = self._staging / table / folder
@@ -92,8 +93,13 @@ class _ArrowTables:
     def read(self, table: str, *columns: str) -> DataFrame:
         if table not in self._frames:
             rows = self._records if table == RECORDS else typed_rows(self._records, table)
-            self._frames[table] = self._spark.createDataFrame(rows)
+            self._frames[table] = _frame(self._spark, rows)
         return self._frames[table].select(*columns)
+
+
+def _frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Spark Connect asks for a schema where there are no rows."""
+    return spark.createDataFrame(rows, from_arrow_schema(rows.schema))
 
 
 def _read(files: Sequence[Path]) -> pa.Table:

@@ -96,11 +96,6 @@ class Lake:
         """Let others have it."""
         self._lock.close()
 
-    @property
-    def checkpoint(self) -> Path:
-        """Where Spark keeps how far the stream is."""
-        return self._home / "checkpoint"
-
     def begin(self, batch: int) -> Path:
         """An empty folder for a batch's tables."""
         staging = self._staging(batch)
@@ -208,6 +203,11 @@ class Lake:
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"
+
+
+def checkpoint_of(target: Path) -> Path:
+    """Where Spark keeps how far the stream is."""
+    return target / _HOME / "checkpoint"
 
 
 def cluster_of(folder: str) -> str:

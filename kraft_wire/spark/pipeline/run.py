@@ -1,24 +1,24 @@
-"""The stream that feeds the lake."""
+"""The pipeline: a stream, and the lake that it fills."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal
+from typing import Final
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
 
 from kraft_wire.log.errors import LogError
 from kraft_wire.spark.pipeline.batch import Arrived, apply_batch
-from kraft_wire.spark.pipeline.lake import Announce, Lake, LakeError, visible_tables
+from kraft_wire.spark.pipeline.formats import TableFormat, announce_what_is_there, open_lake
+from kraft_wire.spark.pipeline.lake import Lake
+from kraft_wire.spark.pipeline.stream import failed, start, stream_of
 
-TableFormat = Literal["parquet", "delta"]
-DELTA_LOG: Final = "_delta_log"
-MOST_OFFSETS = 2_000_000
-"""A batch's records, unless an option says otherwise."""
+_STREAM_LOGGER: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
 
 def run(
@@ -32,39 +32,33 @@ def run(
     """Keep the tables below ``target`` up to date with what the options of ``source`` name. Without an
     ``interval``, until everything that is there now has been read.
 
+    Through Spark Connect the server works on the target: it has to see it by the same path.
+
     Raises LakeError, and whatever else the source has to say as LakeError too.
     """
-    with Lake(target, _announcer(target, table_format)) as lake:
-        if table_format == "delta":
-            _announce_what_came_before(target)
-        _run(spark, source, lake, interval, progress)
+    target = target.absolute()
+    try:
+        with open_lake(target, table_format) as lake:
+            announce_what_is_there(target, table_format)
+            if not is_remote():
+                _hush(spark)
+                _run(stream_of(spark, source, target), lake, interval, progress)
+        if is_remote():
+            from kraft_wire.spark.pipeline.on_server import run_on_server
+
+            run_on_server(stream_of(spark, source, target), target, table_format, interval, progress)
+    except PySparkException as error:
+        raise failed(target, error) from error
 
 
-def _announcer(target: Path, table_format: TableFormat) -> Announce | None:
-    if table_format == "delta":
-        from kraft_wire.spark.pipeline.delta import announce
-
-        return partial(announce, target)
-    if next(target.glob(f"*/{DELTA_LOG}"), None) is not None:
-        raise LakeError(
-            f"{target}: its tables are Delta tables, which would miss what is new; give --format delta"
-        )
-    return None
+def _hush(spark: SparkSession) -> None:
+    """Why a stream has failed is in what is raised; Spark logs the stacks of Java and Python besides."""
+    assert spark._jvm is not None
+    log4j = spark._jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(_STREAM_LOGGER, log4j.Level.OFF)
 
 
-def _announce_what_came_before(target: Path) -> None:
-    from kraft_wire.spark.pipeline.delta import announce
-
-    announce(target, visible_tables(target))
-
-
-def _run(
-    spark: SparkSession,
-    source: Mapping[str, str],
-    lake: Lake,
-    interval: str | None,
-    progress: Callable[[str], None],
-) -> None:
+def _run(stream: DataStreamWriter, lake: Lake, interval: str | None, progress: Callable[[str], None]) -> None:
     failures: list[Exception] = []
 
     def each(rows: DataFrame, batch: int) -> None:
@@ -76,27 +70,15 @@ def _run(
             raise
         progress(_line(batch, arrived, lake, monotonic() - started))
 
-    options = {"startingOffsets": "earliest", **_limits(source), **source}
-    stream = spark.readStream.format("kraft").options(**options).option("table", "records").load()
-    writer = stream.writeStream.foreachBatch(each).option("checkpointLocation", str(lake.checkpoint))
-    timed = writer.trigger(availableNow=True) if interval is None else writer.trigger(processingTime=interval)
+    query = start(stream.foreachBatch(each), interval)
     try:
-        query = timed.start()
-        try:
-            query.awaitTermination()
-        finally:
-            query.stop()
-    except StreamingQueryException as error:
+        query.awaitTermination()
+    except StreamingQueryException:
         if failures and isinstance(failures[0], LogError):
             raise failures[0] from None
-        raise LakeError(f"{lake.target}: the stream that fills it failed: {error}") from error
-
-
-def _limits(source: Mapping[str, str]) -> dict[str, str]:
-    given = {name.lower() for name in source}
-    if given & {"maxoffsetspertrigger", "maxbytespertrigger"}:
-        return {}
-    return {"maxOffsetsPerTrigger": str(MOST_OFFSETS)}
+        raise
+    finally:
+        query.stop()
 
 
 def _line(batch: int, arrived: Arrived | None, lake: Lake, seconds: float) -> str:

@@ -75,11 +75,8 @@ def _known(before: OpenRows, table: str, **also: bool) -> DataFrame | None:
     rows = before(table)
     if rows is None:
         return None
-    return (
-        as_events(rows)
-        .transform(without, "exists")
-        .withColumns({name: F.lit(value) for name, value in also.items()})
-    )
+    more = [F.lit(value).alias(name) for name, value in also.items()]
+    return as_events(rows).transform(without, "exists").select("*", *more)
 
 
 def _clearings(tables: Tables, topics: DataFrame, partitions: DataFrame) -> DataFrame:

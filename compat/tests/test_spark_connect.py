@@ -1,0 +1,56 @@
+"""The pipeline on a Spark cluster, through Spark Connect: nothing but the target's files is shared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from compat.harness.connect_server import connect_server
+from compat.harness.histories import History, write_log
+from compat.harness.lakes import DERIVED, compare
+from compat.harness.spark import FEW_ROWS
+from kraft_wire.spark.tables.typed_records import RecordsTables
+
+SPARK_SETTINGS = FEW_ROWS
+COMPARED = ("broker_sessions", "churn", "configs", "failovers", "features", "leadership", "topics")
+"""One of each kind."""
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("connect"), FEW_ROWS) as url:
+        yield url
+
+
+def pipeline_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("kraft-wire")), "pipeline", "run", "--once"]
+    return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def test_a_pipeline_on_a_server_makes_what_a_batch_makes(
+    spark: SparkSession, remote: str, tmp_path: Path
+) -> None:
+    """In two runs; its folders are named as the client sees them."""
+    for cluster, seed in (("one", 1), ("two", 2)):
+        write_log(tmp_path / "logs" / cluster, History(cluster, seed, 60))
+        few = ("--option", "maxOffsetsPerTrigger=40")
+        ended = pipeline_run(tmp_path, "--remote", remote, "--source", "logs", "--target", "lake", *few)
+        assert ended.returncode == 0, ended.stderr
+        assert len(ended.stdout.splitlines()) == 2, ended.stdout
+    records = spark.read.format("kraft").load(str(tmp_path / "logs")).toArrow()
+    tables = RecordsTables(spark.createDataFrame(records))
+    compare(spark, tmp_path / "lake" / "records", records)
+    for name in COMPARED:
+        compare(spark, tmp_path / "lake" / name, DERIVED[name](tables).toArrow())
+
+
+def test_what_fails_on_the_server_is_told_without_its_stack(remote: str, tmp_path: Path) -> None:
+    ended = pipeline_run(tmp_path, "--remote", remote, "--source", "nowhere", "--target", "lake")
+    assert ended.returncode != 0
+    assert f"in or below {tmp_path}/nowhere: give a node's metadata folder" in ended.stderr
+    assert "Traceback" not in ended.stderr

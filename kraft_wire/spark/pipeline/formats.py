@@ -1,0 +1,36 @@
+"""What the tables of a lake are beside Parquet."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from kraft_wire.spark.pipeline.lake import Announce, Lake, LakeError, visible_tables
+
+TableFormat = Literal["parquet", "delta"]
+DELTA_LOG: Final = "_delta_log"
+
+
+def open_lake(target: Path, table_format: TableFormat) -> Lake:
+    """Raises LakeError, also where the tables have another format."""
+    return Lake(target, _announcer(target, table_format))
+
+
+def announce_what_is_there(target: Path, table_format: TableFormat) -> None:
+    """For tables that were written before they had the format."""
+    announce = _announcer(target, table_format)
+    if announce is not None:
+        announce(visible_tables(target), ())
+
+
+def _announcer(target: Path, table_format: TableFormat) -> Announce | None:
+    if table_format == "delta":
+        from kraft_wire.spark.pipeline.delta import announce
+
+        return partial(announce, target)
+    if next(target.glob(f"*/{DELTA_LOG}"), None) is not None:
+        raise LakeError(
+            f"{target}: its tables are Delta tables, which would miss what is new; give --format delta"
+        )
+    return None

@@ -1,0 +1,59 @@
+"""A pipeline through Spark Connect: a Python process of the server applies the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from kraft_wire.spark.pipeline.batch import apply_batch
+from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
+from kraft_wire.spark.pipeline.stream import start
+
+POLL_S: Final = 1
+"""How often the server is asked how far the stream is."""
+
+
+def run_on_server(
+    stream: DataStreamWriter,
+    target: Path,
+    table_format: TableFormat,
+    interval: str | None,
+    progress: Callable[[str], None],
+) -> None:
+    """Raises StreamingQueryException."""
+    told = -1
+    query = start(stream.foreachBatch(partial(_apply, target, table_format)), interval)
+    try:
+        ended: bool | None = False
+        while not ended:
+            ended = query.awaitTermination(POLL_S)
+            for batch in _news(query, told):
+                progress(_line(batch))
+                told = batch.batchId
+    finally:
+        query.stop()
+
+
+def _apply(target: Path, table_format: TableFormat, rows: DataFrame, batch: int) -> None:
+    """The lake is the process's for one batch only: nobody tells it that the stream has ended. Two streams of
+    one target have one checkpoint, so the same batches, and each is applied once."""
+    with open_lake(target, table_format) as lake:
+        apply_batch(lake, rows, batch)
+
+
+def _news(query: StreamingQuery, told: int) -> list[StreamingQueryProgress]:
+    return [batch for batch in query.recentProgress if batch.batchId > told and batch.numInputRows]
+
+
+def _line(batch: StreamingQueryProgress) -> str:
+    return (
+        f"batch {batch.batchId}: {batch.numInputRows:,} records in {batch.batchDuration / 1000:.1f} s, "
+        f"{batch.processedRowsPerSecond:,.0f} records/s"
+    )

@@ -1,0 +1,48 @@
+"""The stream of records that feeds a lake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from kraft_wire.spark.pipeline.lake import LakeError, checkpoint_of
+
+MOST_OFFSETS: Final = 2_000_000
+"""A batch's records, unless an option says otherwise."""
+
+_OURS: Final = re.compile(r"^kraft_wire\.[\w.]+: (.*)", re.MULTILINE)
+"""The line that ends the stack of an error of ours."""
+
+
+def stream_of(spark: SparkSession, source: Mapping[str, str], target: Path) -> DataStreamWriter:
+    options = {"startingOffsets": "earliest", **_limits(source), **source}
+    rows = spark.readStream.format("kraft").options(**options).option("table", "records").load()
+    return rows.writeStream.option("checkpointLocation", str(checkpoint_of(target)))
+
+
+def start(stream: DataStreamWriter, interval: str | None) -> StreamingQuery:
+    """Without an interval it ends when everything that is there now has been read."""
+    timed = stream.trigger(availableNow=True) if interval is None else stream.trigger(processingTime=interval)
+    return timed.start()
+
+
+def failed(target: Path, error: PySparkException) -> LakeError:
+    """What has stopped the stream, without the stacks of Python and Java that Spark puts around it."""
+    text = str(error)
+    ours = _OURS.findall(text)
+    why = ours[-1] if ours else text.partition("\n=== Streaming Query")[0]
+    return LakeError(f"{target}: the stream that fills it failed: {why}")
+
+
+def _limits(source: Mapping[str, str]) -> dict[str, str]:
+    given = {name.lower() for name in source}
+    if given & {"maxoffsetspertrigger", "maxbytespertrigger"}:
+        return {}
+    return {"maxOffsetsPerTrigger": str(MOST_OFFSETS)}
