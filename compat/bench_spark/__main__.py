@@ -26,7 +26,8 @@ from compat.bench_spark.logs import (
     write_life,
     write_log,
 )
-from compat.bench_spark.through_spark import CHOSEN, Sparks
+from compat.bench_spark.sessions import quiet_session
+from compat.bench_spark.through_spark import CHOSEN, ThroughSpark
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
@@ -104,7 +105,8 @@ def _decode(segment: Path) -> dict[str, float]:
 
 def _spark(segment: Path, kind: str, records: int) -> dict[str, float]:
     """By how it was read: records a second."""
-    with Sparks(SPARK_CORES) as spark:
+    with quiet_session(SPARK_CORES) as session:
+        spark = ThroughSpark(session, SPARK_CORES)
         by_all = records / spark.measure(segment, kind)
         by_chosen = records / spark.measure(segment, kind, CHOSEN[kind])
         by_spark = records / spark.measure_rows_at_hand(segment, kind)
@@ -130,7 +132,8 @@ def _memory(folder: Path) -> None:
 
 def _stream(folder: Path) -> None:
     print(f"\nstream: {AT_ONCE} records every {EVERY_S * 1000:.0f} ms, until foreachBatch has their rows")
-    with Sparks(SPARK_CORES) as spark:
+    with quiet_session(SPARK_CORES) as session:
+        spark = ThroughSpark(session, SPARK_CORES)
         for number, (name, appended) in enumerate(APPENDED.items()):
             with appended(folder / f"stream-{number}") as log:
                 runs = [spark.latency(log, LATENCY_SECONDS) for _ in range(LATENCY_RUNS)]
@@ -150,7 +153,8 @@ def _history(folder: Path, records: int) -> None:
     def said(took: Took) -> str:
         return f"{records / took.wall_s:,.0f} records/s, {records / took.processor_s:,.0f} a core and s"
 
-    with Histories(SPARK_CORES, segment.parent, folder / "lake") as histories:
+    with quiet_session(SPARK_CORES) as session:
+        histories = Histories(session, segment.parent, folder / "lake")
         print(f"  reading Parquet alone: {said(histories.measure_reading())}")
         for history in HISTORIES:
             print(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from compat.bench_spark.processor_time import Stopwatch
-from kraft_wire.spark.session import session
 from kraft_wire.spark.tables.inputs import LakeTables, SourceTables, Tables
 from kraft_wire.spark.tables.partitions import isr_history, leadership
 
@@ -32,26 +30,16 @@ class Took(NamedTuple):
 
 
 class Histories:
-    """A session of so many cores, and a log's typed tables, from the source and as Parquet."""
+    """A log's typed tables, from the source and as Parquet below ``lake``."""
 
-    def __init__(self, cores: int, log: Path, lake: Path) -> None:
-        self._session = session(f"local[{cores}]", {"spark.ui.enabled": "false"})
-        self._session.sparkContext.setLogLevel("ERROR")
-        self.source = SourceTables(self._session, {"path": str(log)})
+    def __init__(self, session: SparkSession, log: Path, lake: Path) -> None:
+        self.source = SourceTables(session, {"path": str(log)})
         for table in _TABLES:
-            rows = self._session.read.format("kraft").option("table", table).load(str(log))
+            rows = session.read.format("kraft").option("table", table).load(str(log))
             rows.write.partitionBy("cluster").parquet(str(lake / table))
         columns = ("cluster", "offset", "timestamp", "type", "in_snapshot")
         self.source.read("records", *columns).write.partitionBy("cluster").parquet(str(lake / "records"))
-        self.lake = LakeTables(self._session, lake)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._session.stop()
+        self.lake = LakeTables(session, lake)
 
     def measure_reading(self) -> Took:
         """What the tables below read, from Parquet, its rows thrown away."""

@@ -22,11 +22,16 @@ class SameAgain(DataSource):
         return "same_again"
 
     def schema(self) -> StructType:
-        return from_arrow_schema(parse_options(self.options).schema)
+        return from_arrow_schema(self._log_options.schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         rows, tasks = int(self.options["rows"]), int(self.options["tasks"])
-        return _Reader(parse_options(self.options), rows // tasks, tasks)
+        return _Reader(self._log_options, rows // tasks, tasks)
+
+    @property
+    def _log_options(self) -> Options:
+        own = ("rows", "tasks")
+        return parse_options({name: text for name, text in self.options.items() if name not in own})
 
 
 class _Reader(DataSourceReader):

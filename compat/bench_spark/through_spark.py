@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from compat.bench_spark.appenders import Appended
 from compat.bench_spark.latency import WARM_UP_S, Latency, measure_latency
 from compat.bench_spark.same_again import SameAgain
-from kraft_wire.spark.session import session
 
 _TABLES: Final = {"part": "partition", "mix": "partition_change"}
 """What most records of each log are. All pages are read and all records found, whatever the table."""
@@ -25,22 +23,13 @@ CHOSEN: Final = {
 _RUNS: Final = 3
 
 
-class Sparks:
-    """A session of so many cores."""
+class ThroughSpark:
+    """A session of so many cores, and what it reads."""
 
-    def __init__(self, cores: int) -> None:
+    def __init__(self, session: SparkSession, cores: int) -> None:
         self._cores = cores
-        self._session = session(f"local[{cores}]", {"spark.ui.enabled": "false"})
-        self._session.sparkContext.setLogLevel("ERROR")
+        self._session = session
         self._session.dataSource.register(SameAgain)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._session.stop()
 
     def measure(self, segment: Path, kind: str, columns: Sequence[str] = ()) -> float:
         """Seconds for all of a log's segment, with all columns or some; the best of some runs once the

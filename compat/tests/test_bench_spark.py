@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from compat.bench_spark.appenders import APPENDED
 from compat.bench_spark.decoding import measure_decoding
@@ -12,7 +13,7 @@ from compat.bench_spark.dump_log import measure_dump_log
 from compat.bench_spark.history import HISTORIES, Histories
 from compat.bench_spark.latency import AT_ONCE
 from compat.bench_spark.logs import KINDS, write_life, write_log
-from compat.bench_spark.through_spark import CHOSEN, Sparks
+from compat.bench_spark.through_spark import CHOSEN, ThroughSpark
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -23,26 +24,30 @@ def test_every_record_of_a_log_is_decoded(tmp_path: Path, kind: str) -> None:
     assert speed.peak_rss_bytes > 10 * 2**20
 
 
-def test_spark_and_kafkas_own_reader_take_the_log(tmp_path: Path) -> None:
+def test_spark_and_kafkas_own_reader_take_the_log(spark: SparkSession, tmp_path: Path) -> None:
     segment = write_log(tmp_path, "mix", 2_000)
-    with Sparks(1) as spark:
-        assert spark.measure(segment, "mix") > 0
-        assert spark.measure(segment, "mix", CHOSEN["mix"]) > 0
-        assert spark.measure_rows_at_hand(segment, "mix") > 0
+    through_spark = ThroughSpark(spark, 1)
+    assert through_spark.measure(segment, "mix") > 0
+    assert through_spark.measure(segment, "mix", CHOSEN["mix"]) > 0
+    assert through_spark.measure_rows_at_hand(segment, "mix") > 0
     assert measure_dump_log(segment) > 0
 
 
 @pytest.mark.parametrize("name", APPENDED)
-def test_every_record_that_is_appended_comes_out_of_a_stream(tmp_path: Path, name: str) -> None:
-    with Sparks(1) as spark, APPENDED[name](tmp_path) as log:
-        found = spark.latency(log, seconds=1.0, warm_up_s=0.2)
+def test_every_record_that_is_appended_comes_out_of_a_stream(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with APPENDED[name](tmp_path) as log:
+        found = ThroughSpark(spark, 1).latency(log, seconds=1.0, warm_up_s=0.2)
     assert found.records == 10 * AT_ONCE
     assert 0 < found.p50_ms <= found.p99_ms
     assert {"addBatch", "latestOffset"} <= found.trigger_ms.keys()
 
 
-def test_a_life_becomes_the_same_histories_from_the_log_and_from_parquet(tmp_path: Path) -> None:
+def test_a_life_becomes_the_same_histories_from_the_log_and_from_parquet(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     segment = write_life(tmp_path / "log", 3_000)
-    with Histories(1, segment.parent, tmp_path / "lake") as histories:
-        for history in HISTORIES.values():
-            assert history(histories.lake).count() == history(histories.source).count() > 500
+    histories = Histories(spark, segment.parent, tmp_path / "lake")
+    for history in HISTORIES.values():
+        assert history(histories.lake).count() == history(histories.source).count() > 500
