@@ -102,7 +102,7 @@ class LogCopy(msgspec.Struct, frozen=True):
             if behind is not None and behind <= offset:
                 continue
             with opened(segment) as file:
-                start = file.at_or_before(offset)
+                start = _holding(file, offset)
                 if left < file.end - start.position:
                     near = file.near_position(start.position + left)
                     found = _last_before(file, max(start, near), offset, start.position + left)
@@ -124,6 +124,17 @@ class LogCopy(msgspec.Struct, frozen=True):
                 return LogPosition(snapshot_id.epoch, snapshot_id.end_offset)
         first = next(self.headers_from(self.start_offset), None) if self.start_offset else None
         return LogPosition(0 if first is None else first.leader_epoch, self.start_offset)
+
+
+def _holding(file: OpenSegment, offset: int) -> Spot:
+    """The batch that an offset is in; the first one, where the file begins behind it. Bytes are counted from
+    there: what an index leaves open, or all of the segment without one, may be more than a trigger takes."""
+    found = file.at_or_before(offset)
+    for spot in file.spots(found):
+        if spot.base_offset > offset:
+            break
+        found = spot
+    return found
 
 
 def _last_before(file: OpenSegment, start: Spot, offset: int, position: int) -> int | None:

@@ -242,6 +242,17 @@ def test_bytes_are_counted_in_batches(tmp_path: Path, log: LogWriter) -> None:
     assert store.offset_behind("one", 62, 1) == 65
 
 
+def test_bytes_are_counted_from_where_a_trigger_begins_without_an_index_too(
+    tmp_path: Path, log: LogWriter
+) -> None:
+    """Counted from the segment's beginning, a trigger deep in it would take one batch."""
+    with_index = [Reading(tmp_path).store.offset_behind("one", offset, 1_000) for offset in range(60)]
+    log.partition.joinpath("00000000000000000000.index").unlink()
+    without = [Reading(tmp_path).store.offset_behind("one", offset, 1_000) for offset in range(60)]
+    assert without == with_index
+    assert min(end - offset for offset, end in enumerate(without) if end < 62) > 3
+
+
 def test_a_snapshot_is_read_before_the_log(tmp_path: Path, log: LogWriter) -> None:
     snapshot_id = log.snapshot()
     log.append()
