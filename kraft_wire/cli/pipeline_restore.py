@@ -53,6 +53,10 @@ def pipeline_restore(
     """
     if as_of_offset is not None and as_of_time is not None:
         raise CommandError("--as-of-offset and --as-of-time exclude each other; give one")
+    if node_id < 0:
+        raise CommandError(f"--node-id {node_id}: a node's id is 0 or above")
+    if as_of_offset is not None and as_of_offset < 0:
+        raise CommandError(f"--as-of-offset {as_of_offset}: a log's first offset is 0")
     moment = None if as_of_time is None else _parse_time(as_of_time)
     check_extra()
     for _ in range(_TRIES - 1):

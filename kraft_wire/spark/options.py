@@ -151,7 +151,9 @@ def _check_names(options: Mapping[str, str]) -> None:
     unknown = sorted(options.keys() - {name.lower() for name in known})
     for name in unknown:
         if not name.startswith(KAFKA):
-            like = get_close_matches(name, [*known, "kafka.security.protocol"], 1, 0.7)
+            from kraft_wire.client.security import OPTIONS
+
+            like = get_close_matches(name, [*known, *(f"{KAFKA}{option}" for option in OPTIONS)], 1, 0.7)
             hint = f" (did you mean {like[0]}?)" if like else ""
             raise BadOption(f"{name}: no such option{hint}; there are {', '.join(known)}, and {KAFKA}*")
 

@@ -19,6 +19,14 @@ def test_the_span_is_from_the_first_time_to_the_last_record() -> None:
     assert figures.span == Span(ms(40), ms(DAY_S))
 
 
+def test_an_hour_that_began_before_its_first_record_does_not_begin_the_span() -> None:
+    epochs = [failover(1, 1, 3640, 3700, None)]
+    assert figures_of("one", reader(failovers=epochs, churn=[hour(1, 5)])).span == Span(ms(3640), ms(3700))
+    hours = [hour(0, 5), hour(1, 5)]
+    assert figures_of("one", reader(failovers=epochs, churn=hours)).span == Span(ms(0), ms(3700))
+    assert figures_of("one", reader(churn=hours)).span == Span(ms(0), ms(3600))
+
+
 def test_a_cluster_of_which_nothing_is_known() -> None:
     figures = figures_of("one", reader())
     assert (figures.brokers, figures.fencings, figures.records, figures.waits_ms) == (0, 0, 0, [])

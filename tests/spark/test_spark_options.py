@@ -86,7 +86,12 @@ def test_one_limit_is_enough() -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("tial", " (did you mean tail?)"), ("startingOffset", " (did you mean startingOffsets?)"), ("x", "")],
+    [
+        ("tial", " (did you mean tail?)"),
+        ("startingOffset", " (did you mean startingOffsets?)"),
+        ("sasl.mechanism", " (did you mean kafka.sasl.mechanism?)"),
+        ("x", ""),
+    ],
 )
 def test_an_option_that_is_misspelt_is_no_default(name: str, hint: str) -> None:
     message = re.escape(f"{name.lower()}: no such option{hint}; there are path, ")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kraft_wire.spark.report.scales import MINUTE_MS, Span, time_step
+from kraft_wire.spark.report.scales import HOUR_MS, MINUTE_MS, Span, time_step
 
 NO_LEADER: Final = -1
 BINS: Final = 150
@@ -180,9 +180,12 @@ def figures_of(cluster: str, read: Reader) -> Figures:
 
 
 def _span(sessions: Sequence[Session], failovers: Sequence[Failover], hours: Sequence[Hour]) -> Span:
-    """From the first time that anything is known of to the last; a millisecond where nothing is."""
-    starts = [each.start_ms for rows in (sessions, failovers, hours) for each in rows]
-    ends = [*starts, *(failover.last_ms for failover in failovers)]
+    """From the first time that anything is known of to the last; a millisecond where nothing is. An hour
+    begins before its first record: where something else is known of that hour, the hour says nothing."""
+    starts = [each.start_ms for rows in (sessions, failovers) for each in rows]
+    if hours and hours[0].start_ms + HOUR_MS <= min(starts, default=hours[0].start_ms + HOUR_MS):
+        starts.append(hours[0].start_ms)
+    ends = [*starts, *(hour.start_ms for hour in hours), *(failover.last_ms for failover in failovers)]
     start_ms = min(starts, default=0)
     return Span(start_ms, max(*ends, start_ms + 1) if ends else 1)
 
