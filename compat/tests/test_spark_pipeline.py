@@ -16,6 +16,7 @@ from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
 from kraft_wire.spark.pipeline.batch import SMALL_RECORDS, apply_batch
 from kraft_wire.spark.pipeline.lake import Lake, LakeError
+from kraft_wire.spark.pipeline.spark_work import SparkWork
 from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
@@ -55,3 +56,11 @@ def test_a_log_that_comes_again_is_an_error_that_names_the_cluster(
         apply_batch(lake, frame(spark, rows), 0)
         with pytest.raises(LakeError, match="has been read to offset 19, and now offset 15 comes again"):
             apply_batch(lake, frame(spark, rows[15:]), 1)
+
+
+def test_rows_that_were_kept_are_let_go_where_their_use_fails(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(1)
+    with pytest.raises(ZeroDivisionError), SparkWork(spark, tmp_path, tmp_path, 1).kept(rows) as kept:
+        assert kept.storageLevel.useMemory
+        raise ZeroDivisionError
+    assert not rows.storageLevel.useMemory

@@ -48,8 +48,10 @@ class SparkWork:
     @contextmanager
     def kept(self, rows: DataFrame) -> Iterator[DataFrame]:
         rows = rows.persist()
-        yield rows
-        rows.unpersist()
+        try:
+            yield rows
+        finally:
+            rows.unpersist()
 
     def read(self, table: str, files: Sequence[Path]) -> DataFrame:
         reader = self._spark.read.schema(_schema_of(files[0])).option("basePath", str(self._target / table))
