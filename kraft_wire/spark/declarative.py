@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kraft_wire.spark.options import RECORDS
 from kraft_wire.spark.tables import brokers, churn, configs, failovers, features, partitions, topics
+from kraft_wire.spark.tables.history import current
 from kraft_wire.spark.tables.inputs import Tables
 from kraft_wire.spark.tables.partition_points import partition_points
 from kraft_wire.spark.tables.typed_records import RecordsTables
@@ -40,16 +41,16 @@ class _Step(NamedTuple):
 _OF_OTHERS: Final = {
     "broker_history": _Step(brokers.broker_intervals, ("broker_points",)),
     "broker_sessions": _Step(brokers.session_intervals, ("broker_points",)),
-    "brokers": _Step(brokers.current_brokers, ("broker_history",)),
+    "brokers": _Step(current, ("broker_history",)),
     "config_changes": _Step(configs.config_change_rows, ("config_points",)),
     "config_history": _Step(configs.config_intervals, ("config_points",)),
-    "configs": _Step(configs.current_configs, ("config_history",)),
+    "configs": _Step(current, ("config_history",)),
     "feature_history": _Step(features.feature_intervals, ("feature_points",)),
-    "features": _Step(features.current_features, ("feature_history",)),
+    "features": _Step(current, ("feature_history",)),
     "isr_history": _Step(partitions.isr_intervals, ("partition_points",)),
     "leadership": _Step(partitions.leadership_intervals, ("partition_points",)),
     "partition_history": _Step(partitions.partition_intervals, ("partition_points",)),
-    "partitions": _Step(partitions.current_partitions, ("partition_history",)),
+    "partitions": _Step(current, ("partition_history",)),
     "reassignments": _Step(partitions.reassignment_intervals, ("partition_points",)),
     "topic_history": _Step(topics.topic_intervals, ("topic_points",)),
     "topics": _Step(topics.current_topics, ("topic_history", "partitions")),

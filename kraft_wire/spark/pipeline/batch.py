@@ -23,6 +23,7 @@ from kraft_wire.spark.pipeline.spark_work import SparkWork
 from kraft_wire.spark.pipeline.workplace import Workplace
 from kraft_wire.spark.tables import brokers, churn, configs, failovers, features, partitions, topics
 from kraft_wire.spark.tables.effects import facts
+from kraft_wire.spark.tables.history import current
 from kraft_wire.spark.tables.inputs import RECORDS, Tables, spark_schema
 from kraft_wire.spark.tables.partition_points import partition_points
 from kraft_wire.spark.tables.typed_records import RecordsTables
@@ -152,11 +153,11 @@ class _Batch:
                 points,
                 {"broker_history": brokers.broker_intervals, "broker_sessions": brokers.session_intervals},
             )
-            self._replace(brokers.current_brokers(self._work.open_now("broker_history")), "brokers")
+            self._replace(current(self._work.open_now("broker_history")), "brokers")
         if self._concerns("feature_level"):
             points = features.feature_points(self._tables, self._open)
             self._histories(points, {"feature_history": features.feature_intervals})
-            self._replace(features.current_features(self._work.open_now("feature_history")), "features")
+            self._replace(current(self._work.open_now("feature_history")), "features")
         self._history(failovers.failovers(self._work.records, self._open), "failovers")
         self._churn()
 
@@ -174,7 +175,7 @@ class _Batch:
                 "reassignments": partitions.reassignment_intervals,
             },
         )
-        self._replace(partitions.current_partitions(self._work.open_now("partition_history")), "partitions")
+        self._replace(current(self._work.open_now("partition_history")), "partitions")
 
     def _topics_and_configs(self) -> None:
         has_topics = self._concerns("topic", "remove_topic", "partition")
@@ -193,7 +194,7 @@ class _Batch:
         with self._work.kept(points) as kept:
             self._history(configs.config_intervals(kept, self._open), "config_history")
             self._work.write(configs.config_change_rows(kept), "config_changes", F.lit(PART))
-        self._replace(configs.current_configs(self._work.open_now("config_history")), "configs")
+        self._replace(current(self._work.open_now("config_history")), "configs")
 
     def _churn(self) -> None:
         """Months are small: those that the batch adds to are written anew."""

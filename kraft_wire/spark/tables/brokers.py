@@ -12,14 +12,14 @@ from kraft_wire.spark.tables.effects import effective, facts, read
 from kraft_wire.spark.tables.history import (
     SPAN,
     as_events,
-    as_of,
     bounded,
+    current,
     intervals,
     last_known,
     so_far,
     union,
 )
-from kraft_wire.spark.tables.inputs import Tables, Until, without
+from kraft_wire.spark.tables.inputs import Tables, Until
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
 KEY: Final = ("broker_id", "cluster")
@@ -51,7 +51,7 @@ def brokers(tables: Tables, as_of_offset: int | None = None, as_of_time: datetim
     Key: cluster, broker_id. Columns: those of ``broker_history``; start_... say since when the registration
     is as it is.
     """
-    return current_brokers(broker_history(Until(tables, as_of_offset, as_of_time)))
+    return current(broker_history(Until(tables, as_of_offset, as_of_time)))
 
 
 def broker_sessions(tables: Tables) -> DataFrame:
@@ -62,11 +62,6 @@ def broker_sessions(tables: Tables) -> DataFrame:
     those of SPAN. A broker that isn't registered has no row.
     """
     return session_intervals(broker_points(tables))
-
-
-def current_brokers(history: DataFrame) -> DataFrame:
-    """See ``brokers``."""
-    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def broker_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:

@@ -13,8 +13,8 @@ from kraft_wire.spark.tables.effects import effective, facts, moment, read
 from kraft_wire.spark.tables.history import (
     SPAN,
     as_events,
-    as_of,
     bounded,
+    current,
     in_order,
     intervals,
     union,
@@ -44,7 +44,7 @@ def configs(tables: Tables, as_of_offset: int | None = None, as_of_time: datetim
     Key: cluster, resource_type, resource_name, name. Columns: value, start_offset, start_timestamp,
     known_start.
     """
-    return current_configs(config_history(Until(tables, as_of_offset, as_of_time)))
+    return current(config_history(Until(tables, as_of_offset, as_of_time)))
 
 
 def config_changes(tables: Tables) -> DataFrame:
@@ -54,11 +54,6 @@ def config_changes(tables: Tables) -> DataFrame:
     value (null: deleted), old_value (null: there was none), with_topic (deleted with its topic).
     """
     return config_change_rows(config_points(tables, topic_points(tables)))
-
-
-def current_configs(history: DataFrame) -> DataFrame:
-    """See ``configs``."""
-    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_before) -> DataFrame:

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from kraft_wire.metadata.features import KRAFT_VERSION
 from kraft_wire.spark.tables.effects import effective, facts, read
-from kraft_wire.spark.tables.history import as_events, as_of, bounded, intervals, union
-from kraft_wire.spark.tables.inputs import Tables, Until, without
+from kraft_wire.spark.tables.history import as_events, bounded, current, intervals, union
+from kraft_wire.spark.tables.inputs import Tables, Until
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
 KEY: Final = ("feature", "cluster")
@@ -33,12 +33,7 @@ def features(
 
     Key: cluster, feature. Columns: level, start_offset, start_timestamp, known_start.
     """
-    return current_features(feature_history(Until(tables, as_of_offset, as_of_time)))
-
-
-def current_features(history: DataFrame) -> DataFrame:
-    """See ``features``."""
-    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
+    return current(feature_history(Until(tables, as_of_offset, as_of_time)))
 
 
 def feature_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:

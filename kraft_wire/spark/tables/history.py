@@ -11,7 +11,6 @@ nothing in between makes rows of rows: hence ``until``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from functools import reduce
 from operator import and_
 from typing import Final
@@ -163,17 +162,10 @@ def as_events(open_intervals: DataFrame) -> DataFrame:
     )
 
 
-def as_of(history: DataFrame, offset: int | None = None, time: datetime | None = None) -> DataFrame:
-    """The intervals that hold an offset or a time, or the end of the logs."""
-    if offset is not None:
-        ended = F.col("end_offset") <= offset
-        begun = F.col("start_offset") <= offset
-    elif time is not None:
-        ended = F.col("end_timestamp") <= F.lit(time)
-        begun = F.col("start_timestamp") <= F.lit(time)
-    else:
-        ended, begun = F.col("end_offset").isNotNull(), F.lit(True)
-    return history.filter(begun & ~F.coalesce(ended, F.lit(False)))
+def current(history: DataFrame) -> DataFrame:
+    """What is so where the records end, and since when."""
+    lasts = F.col("end_offset").isNull()
+    return history.filter(lasts).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def union(frames: Iterable[DataFrame | None]) -> DataFrame:

@@ -8,8 +8,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kraft_wire.spark.tables.history import SPAN, as_of, intervals
-from kraft_wire.spark.tables.inputs import Tables, Until, without
+from kraft_wire.spark.tables.history import SPAN, current, intervals
+from kraft_wire.spark.tables.inputs import Tables, Until
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 from kraft_wire.spark.tables.partition_points import EPOCHS, FIELDS, KEY, partition_points
 
@@ -35,7 +35,7 @@ def partitions(
     Key: cluster, topic_id, partition. Columns: those of ``partition_history``; start_... say since when the
     partition is as it is.
     """
-    return current_partitions(partition_history(Until(tables, as_of_offset, as_of_time)))
+    return current(partition_history(Until(tables, as_of_offset, as_of_time)))
 
 
 def leadership(tables: Tables) -> DataFrame:
@@ -76,11 +76,6 @@ def reassignments(tables: Tables) -> DataFrame:
     another reassignment, topic_removed; null while it lasts), and those of SPAN.
     """
     return reassignment_intervals(partition_points(tables))
-
-
-def current_partitions(history: DataFrame) -> DataFrame:
-    """See ``partitions``."""
-    return as_of(history).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def partition_intervals(points: DataFrame, before: OpenRows = nothing_before) -> DataFrame:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kraft_wire.spark.tables.effects import effective, facts, read
-from kraft_wire.spark.tables.history import as_events, as_of, bounded, intervals, last_known, so_far, union
+from kraft_wire.spark.tables.history import as_events, bounded, current, intervals, last_known, so_far, union
 from kraft_wire.spark.tables.inputs import Tables, Until
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
@@ -38,7 +38,7 @@ def topics(tables: Tables, as_of_offset: int | None = None, as_of_time: datetime
 def current_topics(history: DataFrame, partitions: DataFrame) -> DataFrame:
     """See ``topics``."""
     counts = partitions.groupBy("cluster", "topic_id").agg(F.count("*").alias("partition_count"))
-    counted = as_of(history).join(counts, ["cluster", "topic_id"], "left")
+    counted = current(history).join(counts, ["cluster", "topic_id"], "left")
     return counted.select(
         "cluster",
         "topic_id",
