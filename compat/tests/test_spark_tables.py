@@ -8,8 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
+from metadata_records import partition_record, topic_record, uuid
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from compat.harness.histories import BEGINNING, Form, History, Interval, form_of, intervals_of
@@ -18,7 +20,12 @@ from compat.harness.table_forms import forms_as_of, partition_form, plain
 from kraft_wire.log.batch import iter_records, split_batches
 from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.metadata.state import MetadataState
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
+from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.tables.brokers import broker_sessions
@@ -226,6 +233,71 @@ def test_churn_counts_what_each_hour_saw(tables: Tables) -> None:
     changes = [row for row in HISTORIES[1].rows if row["type"] == PartitionChangeRecord().NAME]
     counted = sum(row.partition_changes for row in rows if row.cluster == "two")
     assert 0 < counted <= len(changes)
+
+
+def tables_of(spark: SparkSession, *records: tuple[int, bool, Message]) -> Tables:
+    """Of offsets, whether a snapshot of that offset holds the record, and records."""
+    rows = [
+        {
+            "cluster": "one",
+            "offset": offset,
+            "epoch": 1,
+            "timestamp": BEGINNING + timedelta(minutes=offset),
+            "committed": True,
+            "in_snapshot": in_snapshot,
+            "type": record.NAME,
+            "version": record.MAX_VERSION,
+            "json": msgspec.json.encode(record.to_json(record.MAX_VERSION)).decode(),
+        }
+        for offset, in_snapshot, record in records
+    ]
+    return RecordsTables(spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS)))
+
+
+def test_a_topic_that_was_created_again_in_a_gap_is_configured_as_the_snapshot_says(
+    spark: SparkSession,
+) -> None:
+    tables = tables_of(
+        spark,
+        (0, False, FeatureLevelRecord("metadata.version", 33)),
+        (1, False, topic_record(1, "a")),
+        (2, False, ConfigRecord(2, "a", "x", "1")),
+        (9, True, FeatureLevelRecord("metadata.version", 33)),
+        (9, True, topic_record(2, "a")),
+        (9, True, ConfigRecord(2, "a", "x", "2")),
+    )
+    found = config_history(tables).select("name", "value", "start_offset", "end_offset").collect()
+    assert set(map(tuple, found)) == {("x", "1", 2, 9), ("x", "2", 9, None)}
+    assert [(row.offset, row.value) for row in config_changes(tables).collect()] == [(2, "1")]
+
+
+def test_what_only_a_snapshot_says_of_eligible_leaders_is_cleared_behind_it(spark: SparkSession) -> None:
+    """The log goes on behind a gap: topic and partition have another history before it."""
+    before = topic_record(1, "a"), partition_record(1, 0)
+    eligible = partition_record(1, 0)
+    eligible.isr, eligible.eligible_leader_replicas, eligible.last_known_elr = (0,), (1,), (2,)
+    version = FeatureLevelRecord("metadata.version", 33)
+    snapshot = [version, topic_record(1, "a"), eligible, topic_record(2, "b"), _of_topic(2, eligible)]
+    tables = tables_of(
+        spark,
+        (0, False, version),
+        *[(offset, False, record) for offset, record in enumerate(before, 1)],
+        *[(9, True, record) for record in snapshot],
+        (10, False, ClearElrRecord("a")),
+        (11, False, ClearElrRecord("c")),
+    )
+    state = MetadataState.from_snapshot(snapshot, 9)
+    state.replay(ClearElrRecord("a"), 10)
+    assert forms_as_of(tables)["one"]["partitions"] == form_of(state)["partitions"]
+    rows = partition_history(tables).orderBy("topic", "start_offset").collect()
+    assert [
+        (row.topic, row.start_offset, row.end_offset, row.eligible_leader_replicas, row.partition_epoch)
+        for row in rows
+    ] == [("a", 2, 9, [], 0), ("a", 9, 10, [1], 0), ("a", 10, None, [], 1), ("b", 9, None, [1], 0)]
+
+
+def _of_topic(topic: int, partition: PartitionRecord) -> PartitionRecord:
+    return msgspec.structs.replace(partition, topic_id=uuid(topic))
 
 
 def java_state(until: int) -> MetadataState:

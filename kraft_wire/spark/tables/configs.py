@@ -57,7 +57,8 @@ def config_changes(tables: Tables) -> DataFrame:
 
 
 def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_before) -> DataFrame:
-    """Where values change. ``topics`` are topics' points: where they end, so do their configurations."""
+    """Where values change. ``topics`` are topics' points: where they end, so do their configurations. At a
+    snapshot all end that aren't in it; a topic that is gone there may be in it again, with another id."""
     known = before("config_history")
     events = union(
         [
@@ -69,7 +70,7 @@ def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_
     )
     removed = (
         with_ends(topics)
-        .filter(~F.col("exists"))
+        .filter(~F.col("exists") & ~F.col("in_snapshot"))
         .select(
             "cluster",
             "at_offset",
