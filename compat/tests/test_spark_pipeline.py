@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -11,11 +12,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from compat.harness.histories import History
+from compat.harness.histories import History, write_log
 from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
 from kraft_wire.spark.pipeline.batch import SMALL_RECORDS, apply_batch
 from kraft_wire.spark.pipeline.lake import Lake, LakeError
+from kraft_wire.spark.pipeline.run import run
 from kraft_wire.spark.pipeline.spark_work import SparkWork
 from kraft_wire.spark.record_tables import RECORDS
 from kraft_wire.spark.tables.typed_records import RecordsTables
@@ -64,3 +66,20 @@ def test_rows_that_were_kept_are_let_go_where_their_use_fails(spark: SparkSessio
         assert kept.storageLevel.useMemory
         raise ZeroDivisionError
     assert not rows.storageLevel.useMemory
+
+
+@pytest.mark.parametrize("lost", ["checkpoint", "batches"])
+def test_a_target_that_lost_its_place_or_its_tables_is_an_error(
+    spark: SparkSession, tmp_path: Path, lost: str
+) -> None:
+    source, target = tmp_path / "logs", tmp_path / "lake"
+    write_log(source, History("one", 1, 3))
+
+    def run_once() -> None:
+        run(spark, {"path": str(source)}, target, None, print)
+
+    run_once()
+    run_once()
+    shutil.rmtree(target / "_kraft" / lost)
+    with pytest.raises(LakeError, match="they don't belong together"):
+        run_once()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -13,8 +14,12 @@ DELTA_LOG: Final = "_delta_log"
 
 
 def open_lake(target: Path, table_format: TableFormat) -> Lake:
-    """Raises LakeError, also where the tables have another format."""
-    return Lake(target, _announcer(target, table_format))
+    """Raises LakeError, also where the tables have another format, or don't go with their stream."""
+    with ExitStack() as stack:
+        lake = stack.enter_context(Lake(target, _announcer(target, table_format)))
+        lake.check_stream()
+        stack.pop_all()
+    return lake
 
 
 def announce_what_is_there(target: Path, table_format: TableFormat) -> None:

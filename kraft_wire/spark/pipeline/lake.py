@@ -96,6 +96,19 @@ class Lake:
         """Let others have it."""
         self._lock.close()
 
+    def check_stream(self) -> None:
+        """Raises LakeError where Spark's checkpoint isn't that of the stream which has written the tables: it
+        counts batches, and a number would stand for other rows."""
+        checkpoint = checkpoint_of(self.target)
+        told = max((int(file.name) for file in checkpoint.glob("commits/[0-9]*")), default=-1)
+        begun = checkpoint / "offsets" / str(self.last_batch)
+        if told > self.last_batch or (self.last_batch >= 0 and not begun.exists()):
+            raise LakeError(
+                f"{self.target}: the last complete batch of the tables is {self.last_batch}, and that of the "
+                f"stream in {checkpoint} is {told}: they don't belong together. Restore both from one copy, "
+                "or start over with an empty target"
+            )
+
     def begin(self, batch: int) -> Path:
         """An empty folder for a batch's tables."""
         staging = self._staging(batch)
