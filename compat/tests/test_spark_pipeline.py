@@ -37,17 +37,18 @@ def cut(rows: list[dict[str, Any]], random: Random, count: int) -> list[list[dic
 
 
 def test_batches_cut_anywhere_make_what_one_batch_makes(spark: SparkSession, tmp_path: Path) -> None:
-    """The one in the middle as if it were large."""
+    """The one in the middle as if it were large; in a place that looks like a cluster's."""
     random = Random(5)
+    target = tmp_path / "cluster=other"
     histories = [History("one", 1, 120), History("gap", 11, 200, gap=(120, 170)), History("late", 8, 40)]
     parts = [cut(history.rows, random, 3) for history in histories[:2]] + [[[], [], histories[2].rows]]
     for batch, small_records in enumerate((SMALL_RECORDS, 0, SMALL_RECORDS)):
         rows = frame(spark, [row for of_cluster in parts for row in of_cluster[batch]])
-        with Lake(tmp_path) as lake:
+        with Lake(target) as lake:
             apply_batch(lake, rows, batch, small_records)
             assert apply_batch(lake, frame(spark, []), batch) is None
     everything = [row for history in histories for row in history.rows]
-    check_lake(spark, tmp_path, RecordsTables(frame(spark, everything).cache()))
+    check_lake(spark, target, RecordsTables(frame(spark, everything).cache()))
 
 
 def test_a_log_that_comes_again_is_an_error_that_names_the_cluster(

@@ -22,6 +22,18 @@ CLUSTER_FOLDERS: Final = ds.partitioning(pa.schema([("cluster", pa.string())]), 
 _TRIES: Final = 10
 
 
+def dataset_of(files: Sequence[str], below: str, filesystem: FileSystem | None = None) -> ds.Dataset:
+    """Files of a table with the column ``cluster``, which their folders' names say: those ``below`` a folder,
+    wherever that is."""
+    return ds.dataset(
+        list(files),
+        filesystem=filesystem,
+        format="parquet",
+        partitioning=CLUSTER_FOLDERS,
+        partition_base_dir=below,
+    )
+
+
 class Restless(LogError):
     """A lake that changes faster than it can be looked at."""
 
@@ -45,9 +57,7 @@ class LakeFiles:
         """None where there is no file."""
         if not self._files[table]:
             return None
-        return ds.dataset(
-            self._files[table], filesystem=self._filesystem, format="parquet", partitioning=CLUSTER_FOLDERS
-        )
+        return dataset_of(self._files[table], self._target, self._filesystem)
 
     def _look(self, tables: Sequence[str]) -> dict[str, list[str]]:
         for _ in range(_TRIES):

@@ -56,6 +56,12 @@ def test_files_of_a_stream(tmp_path: Path) -> None:
     assert read(tmp_path) == list(log_rows(BUSY))
 
 
+def test_a_lake_below_a_folder_that_is_called_as_a_clusters_is(tmp_path: Path) -> None:
+    lake = tmp_path / "cluster=other" / "lake"
+    write(lake, "part-0.parquet", log_table())
+    assert read(lake) == list(log_rows(BUSY))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_files_that_overlap_and_are_in_no_order(seed: int, tmp_path: Path) -> None:
     random = Random(seed)

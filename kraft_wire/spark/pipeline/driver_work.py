@@ -10,12 +10,11 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kraft_wire.spark.lake_files import CLUSTER_FOLDERS
+from kraft_wire.spark.lake_files import dataset_of
 from kraft_wire.spark.pipeline.lake import OPEN, PART_COLUMN
 from kraft_wire.spark.record_tables import RECORDS as RECORDS_SCHEMA
 from kraft_wire.spark.tables.inputs import RECORDS, Tables
@@ -38,7 +37,7 @@ class DriverWork:
         self._staging = staging
         self._folders = folders
         self._written: dict[str, pa.Table] = {}
-        self._arrived = _read(list(staging.joinpath(RECORDS).rglob("*.parquet"))).select(RECORDS_SCHEMA.names)
+        self._arrived = _read(list(staging.glob(f"{RECORDS}/*/*.parquet"))).select(RECORDS_SCHEMA.names)
         self.records: Tables = _ArrowTables(spark, self._arrived)
 
     @property
@@ -103,7 +102,8 @@ def _frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
 
 
 def _read(files: Sequence[Path]) -> pa.Table:
-    return ds.dataset(list(map(str, files)), format="parquet", partitioning=CLUSTER_FOLDERS).to_table()
+    """TABLE/cluster=ID/FILE, of one table."""
+    return dataset_of(list(map(str, files)), str(files[0].parents[1])).to_table()
 
 
 def _split(rows: pa.Table, column: str) -> Iterator[tuple[str, pa.Table]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,15 +14,25 @@ _AT_ONCE: Final = 16
 
 def flush(paths: Iterable[Path]) -> None:
     """Files with what is in them, folders with the names of what is in them. Raises OSError."""
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        for _ in threads.map(_flush, paths):
-            pass
+    _in_parallel(_flush, paths)
 
 
 def flush_tree(folder: Path) -> None:
-    """A folder, and all below it. It may not be there."""
+    """A folder, and all below it that is there when its turn comes: Spark drops what it needs no longer of a
+    stream's checkpoint whenever it likes. Raises OSError."""
     if folder.exists():
-        flush([folder, *folder.rglob("*")])
+        _in_parallel(_flush_if_there, [folder, *folder.rglob("*")])
+
+
+def _in_parallel(flush_one: Callable[[Path], None], paths: Iterable[Path]) -> None:
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        for _ in threads.map(flush_one, paths):
+            pass
+
+
+def _flush_if_there(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        _flush(path)
 
 
 def _flush(path: Path) -> None:
