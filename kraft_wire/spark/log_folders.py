@@ -23,6 +23,10 @@ class NoLogs(LogError):
     """Nothing to read: what was looked for, and where."""
 
 
+class UnknownCluster(LogError):
+    """Logs that can't be told apart: where they are, and what to do."""
+
+
 class LogFolder(msgspec.Struct, frozen=True):
     """The copy of a cluster's metadata log in one node's folder. ``segments`` are in the order of their
     offsets; ``snapshots`` too, without the one that format leaves. ``floor`` is what was known to be flushed
@@ -97,6 +101,18 @@ def _segments(path: Path, names: list[str]) -> Iterator[SegmentFile]:
         except FileNotFoundError:
             continue  # a running controller trimmed it
         yield SegmentFile(str(path / name), parsed[0], size_bytes)
+
+
+def check_named(paths: Sequence[str]) -> None:
+    """Whether these folders, which seem to be of one cluster, say so themselves. Raises UnknownCluster."""
+    unnamed = [path for path in paths if not (Path(path).parent / META_PROPERTIES).exists()]
+    if unnamed and len(paths) > 1:
+        others = ", ".join(sorted(set(paths) - {unnamed[0]}))
+        raise UnknownCluster(
+            f"{unnamed[0]}: whose log it is only the folder's name says, which stands for {others} as well. "
+            f"Copy each node's {META_PROPERTIES} beside its {PARTITION_FOLDER}, or give the folders around "
+            "them different names"
+        )
 
 
 def _cluster_of(path: Path) -> str:

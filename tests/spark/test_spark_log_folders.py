@@ -12,7 +12,7 @@ from spark_readers import Stream, batch
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.folder_store import FolderStore
-from kraft_wire.spark.log_folders import NoLogs, find_folders
+from kraft_wire.spark.log_folders import NoLogs, UnknownCluster, find_folders
 from kraft_wire.spark.log_store import LogBounds
 from kraft_wire.spark.positions import LogPosition
 
@@ -31,6 +31,20 @@ def test_logs_are_found_in_a_folder_below_it_and_by_a_glob(tmp_path: Path, make_
     for patterns in ([tmp_path], [f"{tmp_path}/*"], [f"{tmp_path}/one/metadata", f"{tmp_path}/t*"]):
         assert list(bounds_in(*patterns)) == ["a-cluster", "b-cluster", "three"]
     assert list(bounds_in(tmp_path / "one/metadata/__cluster_metadata-0")) == ["b-cluster"]
+
+
+@pytest.mark.parametrize("unnamed", [["a", "b"], ["b"]])
+def test_logs_that_only_have_the_same_folders_name_are_an_error(
+    tmp_path: Path, make_log: Make, unnamed: list[str]
+) -> None:
+    """They may be of different clusters: all but one of these would be passed over as copies of that."""
+    make_log("a/kraft-logs", "kraft-logs").append(5)
+    make_log("b/kraft-logs", "another")
+    for folder in unnamed:
+        (tmp_path / folder / "kraft-logs/meta.properties").unlink()
+    with pytest.raises(UnknownCluster, match=r"kraft-logs/__cluster_metadata-0.*Copy each node's meta\.prop"):
+        bounds_in(tmp_path)
+    assert list(bounds_in(tmp_path / "b")) == ["kraft-logs"]
 
 
 def test_a_folder_that_is_named_twice_is_one(tmp_path: Path, make_log: Make) -> None:
