@@ -80,14 +80,17 @@ class Planner(Generic[P]):
         is_first, self._has_begun = not self._has_begun, True
         if is_first and self._begins_with_what_comes and start == self._initial:
             return dict(start)
-        ends = dict(self._ends() if self._target is None else self._target)
-        for cluster, position in start.items():
-            if cluster not in ends:
-                ends[cluster] = position
-                self._lost(cluster, position)
-            elif self._options.tail == COMMITTED and ends[cluster].offset < position.offset:
+        ends = {**start, **(self._ends() if self._target is None else self._target)}
+        for cluster, end in ends.items():
+            position = start.get(cluster)
+            if cluster not in self._seen:
+                self._lost(cluster, position or end)
+            elif self._options.tail == COMMITTED and position is not None and end.offset < position.offset:
                 ends[cluster] = position  # it was read with tail=all before
-        return self._limited(start, ends, limit)
+        gone = ends.keys() - self._seen.keys()
+        waiting = {cluster: start[cluster] for cluster in gone if cluster in start}
+        there = {cluster: end for cluster, end in ends.items() if cluster not in gone}
+        return {**waiting, **self._limited(start, there, limit)}
 
     def available(self) -> Positions:
         """Up to where there are records, as far as was seen last."""

@@ -276,6 +276,51 @@ def test_a_cluster_that_is_gone_is_an_error_or_is_waited_for(
     assert [(row["cluster"], row["offset"]) for row in streams[1].trigger()] == [("two", 1)]
 
 
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_cluster_that_goes_amid_what_is_available_is_an_error_or_is_waited_for(
+    tmp_path: Path, log: LogWriter, make_log: Make, has_begun: bool
+) -> None:
+    two = make_log("b", "two")
+    two.append(9 if has_begun else 3)
+    options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "4" if has_begun else "1"}
+    streams = [Stream(tmp_path, failOnDataLoss=on, **options) for on in ("true", "false")]
+    for stream in streams:
+        stream.available_now()
+        stream.trigger()
+        assert ("two" in {row["cluster"] for row in stream.rows}) == has_begun
+    away = tmp_path.with_name(f"{tmp_path.name}-away")
+    two.partition.parent.rename(away)
+    with pytest.raises(DataLoss, match=r"cluster two: offset .* was asked for: there is no log"):
+        streams[0].trigger()
+    while streams[1].trigger():
+        pass
+    streams[1].restart()
+    streams[1].available_now()
+    away.rename(two.partition.parent)
+    assert streams[1].trigger() == [], "it wasn't available then"
+    streams[1].available_now()
+    while streams[1].trigger():
+        pass
+    found = [(row["cluster"], row["offset"]) for row in streams[1].rows]
+    assert sorted(found) == [(row["cluster"], row["offset"]) for row in batch(tmp_path)]
+
+
+def test_a_cluster_that_goes_before_its_snapshot_was_read_is_waited_for(
+    tmp_path: Path, log: LogWriter, make_log: Make
+) -> None:
+    two = make_log("b", "two")
+    two.snapshot()
+    options = {"startingOffsets": "snapshot", "maxOffsetsPerTrigger": "1", "failOnDataLoss": "false"}
+    stream = Stream(tmp_path, **options)
+    away = tmp_path.with_name(f"{tmp_path.name}-away")
+    two.partition.parent.rename(away)
+    while stream.trigger():
+        pass
+    assert {row["cluster"] for row in stream.rows} == {"one"}
+    away.rename(two.partition.parent)
+    assert {(row["cluster"], row["in_snapshot"]) for row in stream.trigger()} == {("two", True)}
+
+
 def test_a_copy_that_goes_further_is_read_on(tmp_path: Path, log: LogWriter, make_log: Make) -> None:
     """The leader's folder isn't there any more, a follower's is, with the same records."""
     follower = make_log("b")
