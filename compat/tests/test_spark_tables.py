@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from metadata_logs import LogWriter
 from metadata_records import partition_record, topic_record, uuid
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -298,6 +299,20 @@ def test_what_only_a_snapshot_says_of_eligible_leaders_is_cleared_behind_it(spar
 
 def _of_topic(topic: int, partition: PartitionRecord) -> PartitionRecord:
     return msgspec.structs.replace(partition, topic_id=uuid(topic))
+
+
+def test_tables_of_a_log_that_grows_all_end_where_it_did_then(spark: SparkSession, tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "node")
+    log.append(3)
+    tables = SourceTables(spark, {"path": str(tmp_path)})
+    before = tables.read("topic", "offset").count()
+    log.append(2)
+    assert (before, tables.read("records", "offset").count()) == (3, 4)
+    assert SourceTables(spark, {"path": str(tmp_path)}).read("records", "offset").count() == 6
+    ending = '{"one": {"epoch": 1, "offset": 2}}'
+    named = SourceTables(spark, {"path": str(tmp_path), "endingOffsets": ending})
+    assert named.read("records", "offset").count() == 2
+    log.close()
 
 
 def java_state(until: int) -> MetadataState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 from kraft_wire.spark.admission import Limit
 from kraft_wire.spark.filters import EVERY_ROW, pushed
 from kraft_wire.spark.options import LATEST, BadOption, Options, parse_options
-from kraft_wire.spark.positions import positions_from, positions_tree
+from kraft_wire.spark.positions import positions_from, positions_json, positions_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,6 +162,17 @@ class LogStreamReader(_LogSource, DataSourceStreamReader, SupportsTriggerAvailab
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._rows(partition)
+
+
+def ends_now(options: Mapping[str, str]) -> str:
+    """The option ``endingOffsets`` that says where the logs end now, as far as the other options want them.
+
+    Looks at the logs itself, without Spark. Raises BadOption, and what reading raises."""
+    source = _LogSource(parse_options({name.lower(): text for name, text in options.items()}))
+    try:
+        return positions_json(source._planner.available())
+    finally:
+        source.stop()
 
 
 def _limit(limit: ReadLimit) -> Limit:

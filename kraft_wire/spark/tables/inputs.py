@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kraft_wire.spark.options import Options
+from kraft_wire.spark.source import ends_now
 
 RECORDS = "records"
 
@@ -25,16 +27,27 @@ class Tables(Protocol):
 
 
 class SourceTables:
-    """Tables that the data source ``kraft`` reads; ``options`` are its own."""
+    """Tables that the data source ``kraft`` reads; ``options`` are its own.
+
+    Where these name no ``endingOffsets``, all tables end where the logs did when the first one was asked for.
+    Each is read by itself: in a log that grows, one would know of records that another doesn't know yet, and
+    what an aborted transaction did would seem to have happened.
+    """
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
         self._spark = spark
-        self._options = dict(options)
+        self._given = dict(options)
 
     def read(self, table: str, *columns: str) -> DataFrame:
         """The source is told which columns: Spark itself doesn't tell it."""
         reader = self._spark.read.format("kraft").options(**self._options)
         return reader.option("table", table).option("columns", ",".join(columns)).load()
+
+    @cached_property
+    def _options(self) -> dict[str, str]:
+        if any(name.lower() == "endingoffsets" for name in self._given):
+            return self._given
+        return {**self._given, "endingOffsets": ends_now(self._given)}
 
 
 class LakeTables:
