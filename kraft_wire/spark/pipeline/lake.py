@@ -2,7 +2,7 @@
 
     TABLE/cluster=ID/part-00000012-000.parquet    rows that stay: batch 12 wrote them
     TABLE/cluster=ID/open-00000012-000.parquet    rows that the next batch with any news replaces
-    _kraft/staging/00000012/TABLE/...             what batch 12 writes, until it is complete
+    _kraft/staging/00000012-9f3c2a41/TABLE/...    what batch 12 writes, until it is complete
     _kraft/batches/00000012.json                  batch 12 is complete: which file goes where, and which go
     _kraft/checkpoint, _kraft/pending, _kraft/lock
 
@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import unquote
+from uuid import uuid4
 
 import msgspec
 
@@ -81,6 +82,7 @@ class Lake:
         except BlockingIOError:
             self._lock.close()
             raise LakeError(f"{target}: another pipeline writes there; stop it, or choose another") from None
+        self._staging = target / STAGING
         self.last_batch = -1
         self.ends: dict[str, int] = {}
         try:
@@ -110,11 +112,12 @@ class Lake:
             )
 
     def begin(self, batch: int) -> Path:
-        """An empty folder for a batch's tables."""
-        staging = self._staging(batch)
+        """An empty folder for a batch's tables. Spark's tasks may outlive whoever has started them: nobody
+        else ever gets the same one."""
+        self._staging = self.target / STAGING / f"{batch:08d}-{uuid4().hex[:8]}"
         shutil.rmtree(self.target / STAGING, ignore_errors=True)
-        staging.mkdir(parents=True)
-        return staging
+        self._staging.mkdir(parents=True)
+        return self._staging
 
     def files(self, table: str, clusters: Iterable[str], part: str = OPEN) -> list[Path]:
         """A part of some clusters' table, by their folders' names."""
@@ -161,7 +164,7 @@ class Lake:
         self._publish(self._read(batch))
 
     def _moves(self, batch: int) -> list[tuple[str, str]]:
-        staging = self._staging(batch)
+        staging = self._staging
         counts: dict[tuple[Path, str], int] = {}
         moves = []
         for file in sorted(staging.rglob("*.parquet")):
@@ -190,6 +193,11 @@ class Lake:
             staged = self.target / source
             if staged.exists():
                 staged.rename(path)
+            elif not path.exists():
+                raise LakeError(
+                    f"{path}: it is gone, and batch {marker.batch} has written it; restore it, or start over "
+                    "with an empty target"
+                )
         flush(self._changed_folders(marker))
         if self._announce is not None:
             self._announce(_tables(marker), marker.deletes)
@@ -210,9 +218,6 @@ class Lake:
         if complete:
             self._publish(self._read(int(complete[-1].stem)))
         shutil.rmtree(self.target / STAGING, ignore_errors=True)
-
-    def _staging(self, batch: int) -> Path:
-        return self.target / STAGING / f"{batch:08d}"
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"
