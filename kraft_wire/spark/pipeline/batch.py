@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,6 +28,8 @@ from kraft_wire.spark.tables.inputs import RECORDS, Tables, spark_schema
 from kraft_wire.spark.tables.partition_points import partition_points
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
+_log = logging.getLogger(__name__)
+
 SMALL_RECORDS: Final = 20_000
 SMALL_OPEN_BYTES: Final = 8 * 2**20
 """Up to so many records, and files of open rows, the driver does by itself: planning, starting and writing
@@ -39,19 +41,38 @@ _WRITING: Final = {
 }
 
 
-class Arrived(NamedTuple):
-    """What a batch holds, of how many records: ``ends`` are the last offsets by cluster, ``firsts`` the first
-    ones, in the log and in snapshots, ``folders`` the clusters' folders, and ``types`` those of records."""
+class Extent(NamedTuple):
+    """Rows of a cluster's log, or of its snapshots: the first offset and the last, and how many rows."""
 
-    records: int
-    firsts: dict[tuple[str, bool], int]
-    ends: dict[str, int]
+    first: int
+    last: int
+    rows: int
+
+    def with_(self, other: Extent) -> Extent:
+        return Extent(min(self.first, other.first), max(self.last, other.last), self.rows + other.rows)
+
+
+class Arrived(NamedTuple):
+    """What a batch holds: ``extents`` by cluster and whether they are of snapshots, ``folders`` of the
+    clusters, and ``types`` of the records."""
+
+    extents: dict[tuple[str, bool], Extent]
     folders: list[str]
     types: set[str]
 
     @property
+    def records(self) -> int:
+        return sum(extent.rows for extent in self.extents.values())
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """The last offsets by cluster."""
+        ascending = sorted(self.extents.items(), key=lambda item: item[1].last)
+        return {cluster: extent.last for (cluster, _), extent in ascending}
+
+    @property
     def has_snapshot(self) -> bool:
-        return any(in_snapshot for _, in_snapshot in self.firsts)
+        return any(in_snapshot for _, in_snapshot in self.extents)
 
 
 def apply_batch(
@@ -80,7 +101,8 @@ class _Batch:
             ordered = rows.sortWithinPartitions("cluster", "offset").write.partitionBy("cluster")
             ordered.option("compression", "zstd").parquet(str(self._staging / RECORDS))
             arrived = self._arrived
-            _check_order(self._lake, arrived.firsts)
+            _check_order(self._lake, arrived)
+            _tell_of_gaps(self._lake, arrived)
             if arrived.records:
                 with _set(self._spark, self._work.settings):
                     self._derive()
@@ -234,9 +256,8 @@ class _Batch:
 def _arrived(folder: Path) -> Arrived:
     """What has been staged of the table ``records``."""
     keys = ["cluster", "in_snapshot", "type"]
-    firsts: dict[tuple[str, bool], int] = {}
-    ends: dict[str, int] = {}
-    counts: Counter[str] = Counter()
+    extents: dict[tuple[str, bool], Extent] = {}
+    types: set[str] = set()
     dataset = ds.dataset(folder, format="parquet", partitioning=CLUSTER_FOLDERS)
     for batch in dataset.to_batches(columns=[*keys, "offset"]) if dataset.files else ():
         found = (
@@ -244,15 +265,12 @@ def _arrived(folder: Path) -> Arrived:
             .group_by(keys)
             .aggregate([("offset", "min"), ("offset", "max"), ("offset", "count")])
         )
-        for cluster, in_snapshot, of_type, first, last, count in zip(
-            *found.to_pydict().values(), strict=True
-        ):
-            place = cluster, in_snapshot
-            firsts[place] = min(first, firsts.get(place, first))
-            ends[cluster] = max(last, ends.get(cluster, last))
-            counts[of_type] += count
+        for cluster, in_snapshot, of_type, *numbers in zip(*found.to_pydict().values(), strict=True):
+            extent, place = Extent(*numbers), (cluster, in_snapshot)
+            extents[place] = extents[place].with_(extent) if place in extents else extent
+            types.add(of_type)
     folders = sorted(path.name for path in folder.glob(f"{CLUSTER_FOLDER}*"))
-    return Arrived(counts.total(), firsts, ends, folders, set(counts))
+    return Arrived(extents, folders, types)
 
 
 @contextmanager
@@ -271,15 +289,31 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
                 spark.conf.set(name, was)
 
 
-def _check_order(lake: Lake, firsts: Mapping[tuple[str, bool], int]) -> None:
+def _check_order(lake: Lake, arrived: Arrived) -> None:
     """A log goes on where it ended, or with a snapshot that goes further."""
-    for (cluster, in_snapshot), first in sorted(firsts.items()):
+    for (cluster, in_snapshot), (first, _, _) in sorted(arrived.extents.items()):
         end = lake.ends.get(cluster, -1)
         if first < end or (first == end and not in_snapshot):
             raise LakeError(
                 f"{lake.target}: cluster {cluster} has been read to offset {end}, and now offset {first} "
                 "comes again: its log was cut, and what had been read never happened. Start over with "
                 "an empty target"
+            )
+
+
+def _tell_of_gaps(lake: Lake, arrived: Arrived) -> None:
+    """The source leaves out what is damaged where an option says so; the tables have no row of that."""
+    for (cluster, in_snapshot), log in sorted(arrived.extents.items()):
+        if in_snapshot:
+            continue
+        snapshot = arrived.extents.get((cluster, True))
+        known = lake.ends.get(cluster, log.first - 1)
+        before = known if snapshot is None else max(known, snapshot.last)
+        missing = log.last - before - log.rows
+        if missing > 0:
+            _log.warning(
+                "cluster %s: of the offsets %d to %d the tables lack %d, which could not be read",
+                *(cluster, before + 1, log.last, missing),
             )
 
 
