@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from lake_killer import LakeKiller
 
 from kraft_wire.spark.lake_files import LakeFiles
 from kraft_wire.spark.pipeline.folding import MANY, SMALL_BYTES, fold_small_files
 from kraft_wire.spark.pipeline.lake import Lake
-
-KILLED = 9
-STRIDE = 2
-"""Where it is killed: every so many steps, there are many alike."""
-WRITER = """
-import os, sys
-from pathlib import Path
-from kraft_wire.spark.pipeline.lake import Lake
-from test_spark_folding import write_batch
-
-left = int(sys.argv[2])
-def killer(event, arguments):
-    global left
-    if event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR):
-        return
-    if event in {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}:
-        left -= 1
-        if left == 0:
-            os._exit(9)
-
-with Lake(Path(sys.argv[1])) as lake:
-    sys.addaudithook(killer)
-    write_batch(lake, lake.last_batch + 1)
-"""
 
 
 def write_batch(lake: Lake, batch: int) -> None:
@@ -48,6 +23,10 @@ def write_batch(lake: Lake, batch: int) -> None:
     pq.write_table(pa.table({**rows, **more}), folder / "x.parquet")
     staging = folder.parent.parent
     lake.commit(batch, {}, {"a": 2 * batch + 1}, fold_small_files(lake.target, staging))
+
+
+def write_next(lake: Lake) -> None:
+    write_batch(lake, lake.last_batch + 1)
 
 
 def offsets(target: Path) -> list[int]:
@@ -90,19 +69,18 @@ def test_large_files_stay(tmp_path: Path) -> None:
 def test_wherever_it_is_killed_every_row_is_there_once(tmp_path: Path) -> None:
     before = with_batches(tmp_path / "before", MANY)
     outcomes = set()
-    for kill_at in range(1, 1000, STRIDE):
-        target = shutil.copytree(before, tmp_path / str(kill_at))
-        command = [sys.executable, "-c", WRITER, str(target), str(kill_at)]
-        done = subprocess.run(command, cwd=Path(__file__).parent, check=False)
-        assert done.returncode in (0, KILLED)
-        seen = offsets(target)
-        with Lake(target) as lake:
-            outcomes.add(lake.last_batch)
-            assert seen == offsets(target) == list(range(2 * (lake.last_batch + 1)))
-            if lake.last_batch < MANY:
-                write_batch(lake, MANY)
-        assert offsets(target) == list(range(2 * (MANY + 1)))
-        assert len(files(target)) == 2
-        if done.returncode == 0:
-            break
+    with LakeKiller(write_next) as killer:
+        for kill_at in range(1, 1000):
+            target = shutil.copytree(before, tmp_path / str(kill_at))
+            was_killed = killer.kills(target, kill_at)
+            seen = offsets(target)
+            with Lake(target) as lake:
+                outcomes.add(lake.last_batch)
+                assert seen == offsets(target) == list(range(2 * (lake.last_batch + 1)))
+                if lake.last_batch < MANY:
+                    write_next(lake)
+            assert offsets(target) == list(range(2 * (MANY + 1)))
+            assert len(files(target)) == 2
+            if not was_killed:
+                break
     assert outcomes == {MANY - 1, MANY}

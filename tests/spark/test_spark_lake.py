@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from lake_killer import LakeKiller
 
 from kraft_wire.spark.lake_files import LakeFiles
 from kraft_wire.spark.pipeline.lake import Lake, LakeError
 
-KILLED = 9
-WRITER = """
-import os, sys
-from pathlib import Path
-from kraft_wire.spark.pipeline.lake import Lake
-from test_spark_lake import write_second
-
-left = int(sys.argv[2])
-def killer(event, arguments):
-    global left
-    if event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR):
-        return
-    if event in {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}:
-        left -= 1
-        if left == 0:
-            os._exit(9)
-
-with Lake(Path(sys.argv[1])) as lake:
-    sys.addaudithook(killer)
-    write_second(lake)
-"""
 FIRST = {
     "leadership/cluster=a/part-00000000-000.parquet": "a0",
     "leadership/cluster=a/open-00000000-000.parquet": "a0 open",
@@ -121,25 +99,24 @@ def test_a_batch_adds_what_stays_and_replaces_what_was_open(tmp_path: Path) -> N
 
 
 def test_wherever_the_writer_is_killed_there_is_one_batch_or_the_other(tmp_path: Path) -> None:
-    """This is a real process, that really ends. Readers see whole batches even before a restart."""
+    """Readers see whole batches even before a restart."""
     outcomes = set()
-    for kill_at in range(1, 1000):
-        target = tmp_path / str(kill_at)
-        with Lake(target) as lake:
-            write_first(lake)
-        command = [sys.executable, "-c", WRITER, str(target), str(kill_at)]
-        done = subprocess.run(command, cwd=Path(__file__).parent, check=False)
-        assert done.returncode in (0, KILLED)
-        seen = known_to_readers(target)
-        with Lake(target) as lake:
-            assert seen == as_readers_know(SECOND if lake.last_batch == 1 else FIRST)
-            outcomes.add((lake.last_batch, kill_at > 1))
-            assert visible(target) == (SECOND if lake.last_batch == 1 else FIRST)
-            if lake.last_batch == 0:
-                write_second(lake)
-        assert visible(target) == SECOND
-        if done.returncode == 0:
-            break
+    with LakeKiller(write_second) as killer:
+        for kill_at in range(1, 1000):
+            target = tmp_path / str(kill_at)
+            with Lake(target) as lake:
+                write_first(lake)
+            was_killed = killer.kills(target, kill_at)
+            seen = known_to_readers(target)
+            with Lake(target) as lake:
+                assert seen == as_readers_know(SECOND if lake.last_batch == 1 else FIRST)
+                outcomes.add((lake.last_batch, kill_at > 1))
+                assert visible(target) == (SECOND if lake.last_batch == 1 else FIRST)
+                if lake.last_batch == 0:
+                    write_second(lake)
+            assert visible(target) == SECOND
+            if not was_killed:
+                break
     assert {(0, True), (1, True)} <= outcomes and kill_at > 20
 
 
