@@ -11,6 +11,7 @@ from pathlib import Path
 import javaproperties
 import msgspec
 
+from compat.harness.class_archives import using_archive
 from compat.harness.jars import KafkaJars, java
 from compat.harness.paths import COMMAND, NODE_LOGGING, ROOT, MissingComponent
 from compat.harness.ports import HOST, free_port
@@ -120,7 +121,7 @@ class JvmNode(Node):
         super().__init__(workspace, name, node_id, port)
         self.jars = jars
         self._tools = tools
-        self.jvm_options: Sequence[str] = QUICK_JVM
+        self.jvm_options: Sequence[str] = (*QUICK_JVM, using_archive(jars.version))
 
     def format(self, cluster_id: str, *options: str) -> None:
         """kafka-storage format, with Kafka's own tool of the node's version."""

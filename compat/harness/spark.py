@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from compat.harness.class_archives import SPARK, using_archive
 from kraft_wire.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK: Final = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {using_archive(SPARK)}",
 }
 FEW_ROWS: Final = {
     **QUICK,
