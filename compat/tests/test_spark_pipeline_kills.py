@@ -16,7 +16,7 @@ from compat.harness.histories import History, write_log
 from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
 from kraft_wire.log.files import PARTITION_FOLDER, segment_file_name
-from kraft_wire.spark.pipeline.lake import BATCHES, STAGING
+from kraft_wire.spark.pipeline.lake import BATCHES, STAGING, Lake
 from kraft_wire.spark.report.lake_tables import LakeTables
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
@@ -26,11 +26,11 @@ LONGEST_S = {STAGING: 3.0, BATCHES: 0.05}
 into place."""
 
 
-def command(source: Path, target: Path, records: int) -> list[str]:
+def command(source: Path, target: Path, records: int, *more: str) -> list[str]:
     settings = [word for name, value in FEW_ROWS.items() for word in ("--setting", f"{name}={value}")]
-    words = ["pipeline", "run", "--source", str(source), "--target", str(target), "--once"]
+    words = ["pipeline", "run", "--source", str(source), "--target", str(target)]
     options = ["--option", f"maxOffsetsPerTrigger={records}", "--master", "local[1]"]
-    return [sys.executable, "-m", "kraft_wire.cli", *words, *options, *settings]
+    return [sys.executable, "-m", "kraft_wire.cli", *words, *options, *settings, *(more or ["--once"])]
 
 
 def run_and_kill(words: list[str], folder: Path, after_seconds: float) -> int:
@@ -75,6 +75,22 @@ def test_a_pipeline_that_is_killed_ends_exact(
         figures = LakeTables(str(target)).figures(history.cluster)
         assert figures.records == len(history.rows)
         check_restored(target, history, tmp_path / "restored" / history.cluster)
+
+
+def test_a_pipeline_that_is_asked_to_stop_does_so_between_batches_and_quietly(tmp_path: Path) -> None:
+    write_log(tmp_path / "logs", History("one", 1, 120))
+    words = command(tmp_path / "logs", tmp_path / "lake", 30, "--trigger-interval", "1 millisecond")
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    rest, said = process.communicate(timeout=120)
+    assert process.returncode == 0
+    batches = [first, *rest.splitlines()]
+    assert first.startswith("batch 0: 30 records") and len(batches) < 4
+    assert "stopping after this batch" in said and "Traceback" not in said and "Exception" not in said
+    with Lake(tmp_path / "lake") as lake:
+        assert lake.last_batch == len(batches) - 1
 
 
 def check_restored(target: Path, history: History, into: Path) -> None:

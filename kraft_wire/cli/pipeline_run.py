@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from signal import SIGINT
+from typing import Annotated, Final
 
 import msgspec
 from cyclopts import Parameter
 
-from kraft_wire.cli.errors import EXIT_OK, CommandError
+from kraft_wire.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
 from kraft_wire.cli.pipeline_extra import check_extra
+from kraft_wire.cli.stop_signals import StopSignals
+from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
+
+QUIET: Final = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+OURS: Final = {"path", "paths", "bootstrap.controllers", "table", "columns", "endingoffsets"}
 
 
 def pipeline_run(
@@ -20,7 +26,7 @@ def pipeline_run(
     target: Path,
     once: bool = False,
     trigger_interval: str = "30 seconds",
-    format: Literal["parquet", "delta"] = "parquet",
+    format: TableFormat = "parquet",
     master: str | None = None,
     remote: str | None = None,
     option: Annotated[Sequence[str], Parameter(negative=())] = (),
@@ -56,16 +62,8 @@ def pipeline_run(
     setting
         NAME=VALUE of Spark, such as spark.driver.memory=4g. May be given again and again.
     """
-    options = dict(_pairs("option", option))
-    if bool(source) == (bootstrap_controllers is not None):
-        raise CommandError("give either --source or --bootstrap-controllers")
-    if bootstrap_controllers is not None:
-        options["bootstrap.controllers"] = bootstrap_controllers
-    else:
-        options["paths"] = msgspec.json.encode([_whole(path) for path in source]).decode()
+    options = _options(source, bootstrap_controllers, option)
     settings = _pairs("setting", setting)
-    if remote is None:
-        settings = {"spark.ui.showConsoleProgress": "false", **settings}
     if master is not None and remote is not None:
         raise CommandError("give either --master or --remote")
     check_extra()
@@ -73,15 +71,54 @@ def pipeline_run(
         check_extra("connect", "grpc", "grpc_status")
     if format == "delta":
         check_extra("delta", "deltalake")
+    _check(options, target, format, is_here=remote is None and bootstrap_controllers is None)
+    from py4j.protocol import Py4JNetworkError
+
     from kraft_wire.spark.pipeline.run import run
     from kraft_wire.spark.session import session
 
+    if remote is None:
+        settings = {**QUIET, **settings}
     spark = session(master or "local[*]", settings, remote=remote)
+    with StopSignals("kraft-wire: stopping after this batch; once more stops at once") as signals:
+        interval = None if once else trigger_interval
+        try:
+            try:
+                run(spark, options, target, interval, _say, format, lambda: signals.came is not None)
+            finally:
+                spark.stop()
+        except (Py4JNetworkError, ConnectionError):
+            if signals.came is None:
+                raise  # else Java has got the same signal, and is gone already
+    return EXIT_INTERRUPTED if signals.came == SIGINT else EXIT_OK
+
+
+def _options(source: Sequence[str], controllers: str | None, given: Sequence[str]) -> dict[str, str]:
+    """Those of the data source."""
+    options = dict(_pairs("option", given))
+    ours = sorted(name for name in options if name.lower() in OURS)
+    if ours:
+        raise CommandError(f"--option {ours[0]}: the pipeline itself says that")
+    if bool(source) == (controllers is not None):
+        raise CommandError("give either --source or --bootstrap-controllers")
+    if controllers is not None:
+        return {**options, "bootstrap.controllers": controllers}
+    return {**options, "paths": msgspec.json.encode([_whole(path) for path in source]).decode()}
+
+
+def _check(options: Mapping[str, str], target: Path, format: TableFormat, *, is_here: bool) -> None:
+    """What is wrong is told before Spark is started, which takes seconds. Raises CommandError, LogError."""
+    from kraft_wire.spark.log_folders import find_folders
+    from kraft_wire.spark.options import BadOption, parse_options
+
     try:
-        run(spark, options, target, None if once else trigger_interval, _say, format)
-    finally:
-        spark.stop()
-    return EXIT_OK
+        parsed = parse_options({name.lower(): text for name, text in options.items()})
+    except BadOption as error:
+        raise CommandError(f"--option {error}") from None
+    if is_here:
+        find_folders(parsed.paths)
+    with open_lake(target.absolute(), format):
+        pass  # nobody else writes there
 
 
 def _whole(path: str) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.log.files import PARTITION_FOLDER
+from kraft_wire.spark.pipeline.lake import Lake
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,19 @@ from kraft_wire.cli import main
         ),
         (["--source", "/logs", "--option", "tail"], "--option tail: give NAME=VALUE"),
         (["--source", "/logs", "--setting", "=1"], "--setting =1: give NAME=VALUE"),
+        (["--source", "/logs", "--option", "Table=topic"], "--option Table: the pipeline itself says that"),
+        (
+            ["--source", "/a", "--master", "yarn", "--remote", "sc://b"],
+            "give either --master or --remote",
+        ),
+        (
+            ["--source", "/logs", "--option", "corrupt=rows"],
+            "--option corrupt: 'rows' is not fail or row",
+        ),
+        (
+            ["--source", "/no/logs"],
+            "no __cluster_metadata-0 in or below /no/logs: give a node's metadata folder, or one above",
+        ),
     ],
 )
 def test_words_that_do_not_go_together_are_refused(
@@ -27,3 +42,13 @@ def test_words_that_do_not_go_together_are_refused(
     assert main(["pipeline", "run", "--target", str(tmp_path / "lake"), *words]) == 1
     assert capsys.readouterr().err == f"kraft-wire: {reason}\n"
     assert not (tmp_path / "lake").exists()
+
+
+def test_a_target_that_another_pipeline_has_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs" / PARTITION_FOLDER).mkdir(parents=True)
+    with Lake(tmp_path / "lake"):
+        words = ["--source", str(tmp_path / "logs"), "--target", str(tmp_path / "lake")]
+        assert main(["pipeline", "run", *words]) == 1
+    assert "another pipeline writes there; stop it, or choose another" in capsys.readouterr().err

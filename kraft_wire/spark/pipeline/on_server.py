@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -14,10 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from kraft_wire.spark.pipeline.batch import apply_batch
 from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
-from kraft_wire.spark.pipeline.stream import start
-
-POLL_S: Final = 1
-"""How often the server is asked how far the stream is."""
+from kraft_wire.spark.pipeline.stream import POLL_S, running
 
 
 def run_on_server(
@@ -26,19 +22,17 @@ def run_on_server(
     table_format: TableFormat,
     interval: str | None,
     progress: Callable[[str], None],
+    should_stop: Callable[[], bool],
 ) -> None:
     """Raises StreamingQueryException."""
     told = -1
-    query = start(stream.foreachBatch(partial(_apply, target, table_format)), interval)
-    try:
-        ended: bool | None = False
-        while not ended:
-            ended = query.awaitTermination(POLL_S)
+    with running(stream.foreachBatch(partial(_apply, target, table_format)), interval) as query:
+        has_ended = False
+        while not has_ended and not should_stop():
+            has_ended = bool(query.awaitTermination(POLL_S))
             for batch in _news(query, told):
                 progress(_line(batch))
                 told = batch.batchId
-    finally:
-        query.stop()
 
 
 def _apply(target: Path, table_format: TableFormat, rows: DataFrame, batch: int) -> None:

@@ -16,9 +16,13 @@ from kraft_wire.log.errors import LogError
 from kraft_wire.spark.pipeline.batch import Arrived, apply_batch
 from kraft_wire.spark.pipeline.formats import TableFormat, announce_what_is_there, open_lake
 from kraft_wire.spark.pipeline.lake import Lake
-from kraft_wire.spark.pipeline.stream import failed, start, stream_of
+from kraft_wire.spark.pipeline.stream import POLL_S, failed, is_between_batches, running, stream_of
 
 _STREAM_LOGGER: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
+
+
+class _Stopped(Exception):
+    """A batch isn't begun any more."""
 
 
 def run(
@@ -28,9 +32,10 @@ def run(
     interval: str | None,
     progress: Callable[[str], None],
     table_format: TableFormat = "parquet",
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Keep the tables below ``target`` up to date with what the options of ``source`` name. Without an
-    ``interval``, until everything that is there now has been read.
+    ``interval``, until everything that is there now has been read. ``should_stop`` is asked between batches.
 
     Through Spark Connect the server works on the target: it has to see it by the same path.
 
@@ -42,11 +47,13 @@ def run(
             announce_what_is_there(target, table_format)
             if not is_remote():
                 _hush(spark)
-                _run(stream_of(spark, source, target), lake, interval, progress)
+                _run(stream_of(spark, source, target), lake, interval, progress, should_stop)
         if is_remote():
             from kraft_wire.spark.pipeline.on_server import run_on_server
 
-            run_on_server(stream_of(spark, source, target), target, table_format, interval, progress)
+            run_on_server(
+                stream_of(spark, source, target), target, table_format, interval, progress, should_stop
+            )
     except PySparkException as error:
         raise failed(target, error) from error
 
@@ -58,27 +65,36 @@ def _hush(spark: SparkSession) -> None:
     log4j.core.config.Configurator.setLevel(_STREAM_LOGGER, log4j.Level.OFF)
 
 
-def _run(stream: DataStreamWriter, lake: Lake, interval: str | None, progress: Callable[[str], None]) -> None:
+def _run(
+    stream: DataStreamWriter,
+    lake: Lake,
+    interval: str | None,
+    progress: Callable[[str], None],
+    should_stop: Callable[[], bool],
+) -> None:
     failures: list[Exception] = []
 
     def each(rows: DataFrame, batch: int) -> None:
         started = monotonic()
         try:
+            if should_stop():
+                raise _Stopped
             arrived = apply_batch(lake, rows, batch)
         except Exception as error:
             failures.append(error)
             raise
         progress(_line(batch, arrived, lake, monotonic() - started))
 
-    query = start(stream.foreachBatch(each), interval)
     try:
-        query.awaitTermination()
+        with running(stream.foreachBatch(each), interval) as query:
+            while not query.awaitTermination(POLL_S):
+                if should_stop() and is_between_batches(query):
+                    return
     except StreamingQueryException:
         if failures and isinstance(failures[0], LogError):
             raise failures[0] from None
-        raise
-    finally:
-        query.stop()
+        if not failures or not isinstance(failures[0], _Stopped):
+            raise
 
 
 def _line(batch: int, arrived: Arrived | None, lake: Lake, seconds: float) -> str:

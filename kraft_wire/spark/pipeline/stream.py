@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,8 @@ from kraft_wire.spark.pipeline.lake import LakeError, checkpoint_of
 MOST_OFFSETS: Final = 2_000_000
 """A batch's records, unless an option says otherwise."""
 
+POLL_S: Final = 1
+"""How often a query is looked at."""
 _OURS: Final = re.compile(r"^kraft_wire\.[\w.]+: (.*)", re.MULTILINE)
 """The line that ends the stack of an error of ours."""
 
@@ -27,10 +30,21 @@ def stream_of(spark: SparkSession, source: Mapping[str, str], target: Path) -> D
     return rows.writeStream.option("checkpointLocation", str(checkpoint_of(target)))
 
 
-def start(stream: DataStreamWriter, interval: str | None) -> StreamingQuery:
-    """Without an interval it ends when everything that is there now has been read."""
+@contextmanager
+def running(stream: DataStreamWriter, interval: str | None) -> Iterator[StreamingQuery]:
+    """Without an interval it ends when everything that is there now has been read; when it is left, it is
+    stopped."""
     timed = stream.trigger(availableNow=True) if interval is None else stream.trigger(processingTime=interval)
-    return timed.start()
+    query = timed.start()
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+def is_between_batches(query: StreamingQuery) -> bool:
+    """Stopped amid one, it would fail it, and say so at length."""
+    return not query.status["isTriggerActive"]
 
 
 def failed(target: Path, error: PySparkException) -> LakeError:
