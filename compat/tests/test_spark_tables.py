@@ -236,14 +236,18 @@ def test_churn_counts_what_each_hour_saw(tables: Tables) -> None:
     assert 0 < counted <= len(changes)
 
 
-def tables_of(spark: SparkSession, *records: tuple[int, bool, Message]) -> Tables:
+def tables_of(
+    spark: SparkSession,
+    *records: tuple[int, bool, Message],
+    minute: Callable[[int], int] = lambda offset: offset,
+) -> Tables:
     """Of offsets, whether a snapshot of that offset holds the record, and records."""
     rows = [
         {
             "cluster": "one",
             "offset": offset,
             "epoch": 1,
-            "timestamp": BEGINNING + timedelta(minutes=offset),
+            "timestamp": BEGINNING + timedelta(minutes=minute(offset)),
             "committed": True,
             "in_snapshot": in_snapshot,
             "type": record.NAME,
@@ -270,6 +274,14 @@ def test_a_topic_that_was_created_again_in_a_gap_is_configured_as_the_snapshot_s
     found = config_history(tables).select("name", "value", "start_offset", "end_offset").collect()
     assert set(map(tuple, found)) == {("x", "1", 2, 9), ("x", "2", 9, None)}
     assert [(row.offset, row.value) for row in config_changes(tables).collect()] == [(2, "1")]
+
+
+def test_what_ends_before_it_began_lasts_for_no_time(spark: SparkSession) -> None:
+    """By the clock of the next leader."""
+    levels = [FeatureLevelRecord("group.version", level) for level in (1, 0, 1)]
+    tables = tables_of(spark, *[(n, False, level) for n, level in enumerate(levels)], minute=lambda n: -n)
+    rows = feature_history(tables).orderBy("start_offset").collect()
+    assert [(row.start_offset, row.duration_ms) for row in rows] == [(0, 0), (2, None)]
 
 
 def test_what_only_a_snapshot_says_of_eligible_leaders_is_cleared_behind_it(spark: SparkSession) -> None:

@@ -65,6 +65,13 @@ def test_minutes_without_enough_replicas() -> None:
     assert shortages.bins.values.sum() == 1_260_000
 
 
+def test_a_shortage_that_ends_before_it_began_takes_nothing_away() -> None:
+    """By the clock of the next leader."""
+    rows = [shortage("a", 60, 30), shortage("a", 120, 180)]
+    figures = figures_of("one", reader(failovers=[failover(1, 1, 0, DAY_S, None)], under_replicated=rows))
+    assert figures.shortages.partition_minutes == 1
+
+
 def test_failovers_and_sessions() -> None:
     sessions = [session(2, "active", 0, 60), session(2, "fenced", 60, None), session(1, "active", 5, None)]
     failovers = [

@@ -224,7 +224,7 @@ def _count_elections(elections: Elections, batch: pa.RecordBatch) -> None:
 def _add_shortages(shortages: Shortages, batch: pa.RecordBatch, end_ms: int) -> None:
     topics, leaders, starts, ends = batch.columns
     starts_ms = _ms(starts).to_numpy()
-    ends_ms = pc.fill_null(_ms(ends), end_ms).to_numpy()
+    ends_ms = np.maximum(pc.fill_null(_ms(ends), end_ms).to_numpy(), starts_ms)
     shortages.bins.add_up(starts_ms, ends_ms)
     lengths = pa.table({"topic": topics, "ms": ends_ms - starts_ms})
     sums = lengths.group_by("topic").aggregate([("ms", "sum")])

@@ -31,8 +31,9 @@ SPAN: Final = (
 )
 """The last columns of every table of intervals.
 
-``end_offset``, ``end_timestamp`` and ``duration_ms`` are null while it lasts. Where ``known_start`` is false
-it began at an unknown time: start_offset is that of the first snapshot that has it.
+``end_offset``, ``end_timestamp`` and ``duration_ms`` are null while it lasts. The clocks of two leaders may
+differ, so that it seems to end before it began: it lasted for no time then. Where ``known_start`` is false it
+began at an unknown time: start_offset is that of the first snapshot that has it.
 """
 
 
@@ -125,6 +126,7 @@ def intervals(
     ends = {"end_offset": end_of("at_offset"), "end_timestamp": end_of("at_timestamp")}
     after = {f"next_{name}": end_of(name) for name in following}
     found = points.withColumns({**ends, **after}).filter(F.col("_begins") & F.col("exists"))
+    lasted_ms = F.unix_millis("end_timestamp") - F.unix_millis("at_timestamp")
     return found.select(
         "cluster",
         *[name for name in key if name != "cluster"],
@@ -134,7 +136,7 @@ def intervals(
         F.col("at_offset").alias("start_offset"),
         F.col("at_timestamp").alias("start_timestamp"),
         *ends,
-        (F.unix_millis("end_timestamp") - F.unix_millis("at_timestamp")).alias("duration_ms"),
+        F.when(lasted_ms < 0, 0).otherwise(lasted_ms).alias("duration_ms"),
         (~F.col("in_snapshot")).alias("known_start"),
     )
 
