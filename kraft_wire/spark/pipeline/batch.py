@@ -76,15 +76,20 @@ class Arrived(NamedTuple):
 
 
 def apply_batch(
-    lake: Lake, rows: DataFrame, batch: int, small_records: int = SMALL_RECORDS
+    lake: Lake,
+    rows: DataFrame,
+    batch: int,
+    small_records: int = SMALL_RECORDS,
+    halfway: Callable[[Arrived], None] = lambda arrived: None,
 ) -> Arrived | None:
-    """Bring all tables up to date with rows of the table records; None where that has been done.
+    """Bring all tables up to date with rows of the table records; None where that has been done. ``halfway``
+    is called when the rows are there, and what they change isn't.
 
     The same batch always has to have the same rows. Raises LakeError for rows that were there before.
     """
     if batch <= lake.last_batch:
         return None
-    return _Batch(lake, rows.sparkSession, batch, small_records).apply(rows)
+    return _Batch(lake, rows.sparkSession, batch, small_records).apply(rows, halfway)
 
 
 class _Batch:
@@ -96,13 +101,14 @@ class _Batch:
         self._staging = lake.begin(batch)
         self._replaced: dict[str, Sequence[str]] = {}
 
-    def apply(self, rows: DataFrame) -> Arrived:
+    def apply(self, rows: DataFrame, halfway: Callable[[Arrived], None]) -> Arrived:
         with _set(self._spark, _WRITING):
             ordered = rows.sortWithinPartitions("cluster", "offset").write.partitionBy("cluster")
             ordered.option("compression", "zstd").parquet(str(self._staging / RECORDS))
             arrived = self._arrived
             _check_order(self._lake, arrived)
             _tell_of_gaps(self._lake, arrived)
+            halfway(arrived)
             if arrived.records:
                 with _set(self._spark, self._work.settings):
                     self._derive()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -18,6 +19,8 @@ from kraft_wire.spark.pipeline.formats import TableFormat, announce_what_is_ther
 from kraft_wire.spark.pipeline.lake import Lake
 from kraft_wire.spark.pipeline.stream import POLL_S, failed, is_between_batches, running, stream_of
 
+MUCH_RECORDS: Final = 100_000
+"""So many take long enough to be told of before they are done with."""
 _STREAM_LOGGER: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
 
@@ -74,12 +77,16 @@ def _run(
 ) -> None:
     failures: list[Exception] = []
 
+    def tell_much(batch: int, arrived: Arrived) -> None:
+        if arrived.records > MUCH_RECORDS:
+            progress(f"batch {batch}: {arrived.records:,} records are read; what they mean follows")
+
     def each(rows: DataFrame, batch: int) -> None:
         started = monotonic()
         try:
             if should_stop():
                 raise _Stopped
-            arrived = apply_batch(lake, rows, batch)
+            arrived = apply_batch(lake, rows, batch, halfway=partial(tell_much, batch))
         except Exception as error:
             failures.append(error)
             raise
