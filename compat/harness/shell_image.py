@@ -140,6 +140,8 @@ def _features(levels: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
 
 
 def _words(text: str) -> tuple[str, ...]:
+    if text == "null":
+        return ()
     return tuple(word for word in text[1:-1].split(", ") if word)
 
 
