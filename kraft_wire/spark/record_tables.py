@@ -23,6 +23,7 @@ from kraft_wire.protocol.registry import metadata_record_class
 from kraft_wire.protocol.schema import Field
 from kraft_wire.spark.arrow_columns import decoded_column, field_column, number_column, same_in_all
 from kraft_wire.spark.arrow_types import PLACE, column_name, schema_of
+from kraft_wire.spark.json_column import json_column
 from kraft_wire.spark.log_store import Damage
 
 RECORDS: Final = pa.schema(
@@ -75,7 +76,7 @@ class _Rows(NamedTuple):
     epochs: Any
     timestamps_ms: Any
     field: Callable[[Any], pa.Array]
-    records: Callable[[], Sequence[Message]]
+    json: Callable[[], pa.Array]
 
 
 def typed_batches(
@@ -111,7 +112,7 @@ def record_batches(
         if "type" in schema.names:
             own["type"] = pa.array([rows.record_class.NAME] * len(rows.offsets), pa.string())
         if "json" in schema.names:
-            own["json"] = pa.array([_json(record, rows.version) for record in rows.records()], pa.string())
+            own["json"] = rows.json()
         return _assemble(schema, rows, log, own)
 
     if types is None:
@@ -197,21 +198,33 @@ def _rows(page: Page, kind: Kind) -> _Rows:
     if not record_class.MIN_VERSION <= kind.version <= record_class.MAX_VERSION:
         raise Malformed(f"{record_class.NAME} has no version {kind.version}")
 
-    def records() -> list[Message]:
+    rows = slice(None) if len(kind.rows) == len(page.offsets) else kind.rows
+    place = page.offsets[rows], page.epochs[rows], page.timestamps_ms[rows]
+    if not is_readable(record_class, kind.version):
         data = page.chunk.data
-        return [
+        records = [
             record_class.decode(data[start:end], kind.version)
             for start, end in zip(kind.starts.tolist(), kind.ends.tolist(), strict=True)
         ]
+        return _of_messages(kind.version, records, place)
+    table = find_fields(record_class, kind.version, page.chunk, kind.starts, kind.ends)
 
-    rows = slice(None) if len(kind.rows) == len(page.offsets) else kind.rows
-    place = page.offsets[rows], page.epochs[rows], page.timestamps_ms[rows]
-    if is_readable(record_class, kind.version):
-        table = find_fields(record_class, kind.version, page.chunk, kind.starts, kind.ends)
-        return _Rows(record_class, kind.version, *place, lambda field: field_column(table, field), records)
-    decoded = records()
+    def column(field: Field) -> pa.Array:
+        return field_column(table, field)
+
+    def json() -> pa.Array:
+        return json_column(record_class, kind.version, column, table.row_count)
+
+    return _Rows(record_class, kind.version, *place, column, json)
+
+
+def _of_messages(version: int, messages: Sequence[Message], place: tuple[Any, Any, Any]) -> _Rows:
     return _Rows(
-        record_class, kind.version, *place, lambda field: decoded_column(decoded, field), lambda: decoded
+        type(messages[0]),
+        version,
+        *place,
+        lambda field: decoded_column(messages, field),
+        lambda: pa.array([_json(message, version) for message in messages], pa.string()),
     )
 
 
@@ -247,15 +260,8 @@ def _records(page: Page, batches: Iterable[tuple[int, BatchHeader]]) -> Iterator
 
 def _decoded_rows(version: int, rows: list[tuple[int, int, int, Message]]) -> _Rows:
     offsets, epochs, timestamps_ms, messages = zip(*rows, strict=True)
-    return _Rows(
-        type(messages[0]),
-        version,
-        np.array(offsets, np.int64),
-        np.array(epochs, np.int64),
-        np.array(timestamps_ms, np.int64),
-        lambda field: decoded_column(messages, field),
-        lambda: messages,
-    )
+    place = np.array(offsets, np.int64), np.array(epochs, np.int64), np.array(timestamps_ms, np.int64)
+    return _of_messages(version, messages, place)
 
 
 def _assemble(schema: pa.Schema, rows: _Rows, log: LogPlace, own: dict[str, pa.Array]) -> pa.RecordBatch:
