@@ -24,7 +24,7 @@ from compat.harness.processes import Workspace
 from compat.harness.tool_server import ToolServer
 from compat.harness.waiting import WaitTimeout, wait_until
 from compat.harness.wire import describe_quorum
-from compat.harness.workload import Workload
+from compat.harness.workload import BROKERS_PATIENCE_S, Workload
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.storage.inspection import NOT_WHOLE, inspect
 
@@ -35,8 +35,7 @@ SETTINGS: Final = {
     "metadata.log.max.record.bytes.between.snapshots": "40000",
     "metadata.max.retention.bytes": "200000",
 }
-BROKER_SETTINGS: Final = {"controller.socket.timeout.ms": "3000"}
-"""How long a broker waits for a controller that has fallen silent before it asks another."""
+BROKER_SETTINGS: Final = {"controller.socket.timeout.ms": str(round(1000 * BROKERS_PATIENCE_S))}
 CATCHING_UP_S: Final = 60.0
 
 
