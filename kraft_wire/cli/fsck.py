@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.log.errors import LogError
+from kraft_wire.log.files import META_PROPERTIES
 from kraft_wire.storage.inspection import NOT_WHOLE, Finding, Inspection, Status, inspect, metadata_dir_of
 from kraft_wire.storage.mending import mend
 from kraft_wire.storage.opening import Recovery
@@ -159,6 +160,8 @@ def _verdict(report: Report) -> str:
         return "Everything is whole."
     if report.repaired:
         return "This is what could be repaired."
+    if not report.inspection.is_identity_whole:
+        return f"Restore {META_PROPERTIES} first: without it no controller starts, and nothing is repaired."
     statuses = {finding.status for finding in report.inspection.findings} & NOT_WHOLE
     if statuses == {"incomplete"} and not report.inspection.problems:
         return "Nothing is damaged; it is incomplete, and gets what it lacks from the leader."

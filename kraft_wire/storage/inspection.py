@@ -117,6 +117,11 @@ class Inspection(msgspec.Struct):
         return not self.problems and not any(finding.status in NOT_WHOLE for finding in self.findings)
 
     @property
+    def is_identity_whole(self) -> bool:
+        """Whether the folder says whose it is, which nothing else can tell."""
+        return not any(f.file == META_PROPERTIES and f.status in NOT_WHOLE for f in self.findings)
+
+    @property
     def is_repairable(self) -> bool:
         """Whether anything is wrong that a repair could change."""
         statuses = {finding.status for finding in self.findings}

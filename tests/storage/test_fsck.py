@@ -567,6 +567,24 @@ def test_where_the_log_names_no_voters_the_next_start_knows(ours: Path, capsys: 
     assert open_store(ours, (1, 2, 3)).lost_below_offset == END
 
 
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda path: change_file(path, bytearray.clear)], ids=["gone", "empty"]
+)
+def test_without_meta_properties_a_repair_is_neither_advised_nor_begun(
+    ours: Path, damage: Callable[[Path], None], capsys: Capture
+) -> None:
+    damage(ours / "meta.properties")
+    flip(segments(ours)[1], 400)
+    before = fingerprint(ours)
+    assert fsck(ours) == EXIT_DAMAGED
+    said = capsys.readouterr().out
+    assert "--repair" not in said
+    assert "Restore meta.properties first" in said
+    assert fsck(ours, "--repair") == EXIT_DAMAGED
+    assert "meta.properties" in capsys.readouterr().err
+    assert fingerprint(ours) == before
+
+
 def test_a_repair_that_would_leave_nothing_is_refused(ours: Path, capsys: Capture) -> None:
     for file in partition(ours).glob("*.checkpoint"):
         file.unlink()
