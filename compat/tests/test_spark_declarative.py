@@ -24,9 +24,9 @@ EXAMPLE = ROOT / "examples" / "declarative"
 def run_example(project: Path, source: Path) -> None:
     settings = {**FEW_ROWS, "spark.kraft.path": str(source)}
     specification = (EXAMPLE / "spark-pipeline.yml").read_text()
-    project.joinpath("spark-pipeline.yml").write_text(
-        specification.replace("file:///tmp/kraft-wire-pipeline", (project / "storage").as_uri())
-    )
+    specification = specification.replace("file:///tmp/kraft-wire-pipeline", (project / "storage").as_uri())
+    lines = [f'  {name}: "{value}"' for name, value in FEW_ROWS.items() if name.startswith("spark.sql.")]
+    project.joinpath("spark-pipeline.yml").write_text("\n".join([specification.rstrip(), *lines]))
     project.joinpath("transformations").symlink_to(EXAMPLE / "transformations")
     programs = Path(sys.executable).parent
     subprocess.run(
