@@ -74,6 +74,7 @@ class RaftCore:
         role = elections.recovered_role(config, durable.election, log)
         self._quorum = Quorum(config, durable, log, history, role, rng)
         self._is_started = False
+        self._next_deadline_ms: int | None = None
 
     def step(self, event: Event, now: Now) -> list[Effect]:
         """Take one event in; returns what is to be done, in order."""
@@ -94,13 +95,17 @@ class RaftCore:
         duties.perform(quorum)
         if self._leading() != leading:
             quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, quorum.leader_id))
+        self._next_deadline_ms = self._find_next_deadline_ms()
         return quorum.take_effects()
 
     def next_deadline_ms(self) -> int | None:
         """The monotonic time by which a ``Tick`` is due if nothing else happens."""
-        if not self._is_started or self._quorum.is_stopped:
-            return self._quorum.parked.next_deadline_ms()
+        return self._next_deadline_ms
+
+    def _find_next_deadline_ms(self) -> int | None:
         quorum = self._quorum
+        if quorum.is_stopped:
+            return quorum.parked.next_deadline_ms()
         deadlines = (
             quorum.parked.next_deadline_ms(),
             quorum.cleaning_deadline_ms,

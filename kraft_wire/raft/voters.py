@@ -95,7 +95,10 @@ class VoterSet(msgspec.Struct, frozen=True, gc=False):
 
     def get(self, node_id: int) -> Voter | None:
         """The voter of this id."""
-        return next((voter for voter in self.voters if voter.key.id == node_id), None)
+        for voter in self.voters:
+            if voter.key.id == node_id:
+                return voter
+        return None
 
     def is_voter(self, key: ReplicaKey) -> bool:
         """Whether ``key`` votes: id and directory id must match, except that static voters have no directory
