@@ -17,8 +17,9 @@ _STARTED: Final = r"Spark Connect server started at: (127\.0\.0\.1:\d+)"
 
 
 @contextmanager
-def connect_server(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
-    """The server's URL. Tasks run in a process of their own, in another folder."""
+def connect_server(folder: Path, settings: Mapping[str, str], unshared: Path) -> Iterator[str]:
+    """The server's URL. Tasks run in a process of their own, in another folder. What is in ``unshared`` the
+    server doesn't see: it has another disk there. Needs root."""
     home = Path(pyspark.__file__).parent
     configured = {
         **settings,
@@ -27,6 +28,7 @@ def connect_server(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
         "spark.log.level": "INFO",
     }
     command = [
+        *("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(unshared)),
         str(home / "bin" / "spark-submit"),
         *("--master", "local-cluster[1,1,1024]"),
         *(word for name, value in configured.items() for word in ("--conf", f"{name}={value}")),

@@ -1,4 +1,4 @@
-"""The pipeline on a Spark cluster, through Spark Connect: nothing but the target's files is shared."""
+"""The pipeline on a Spark cluster, through Spark Connect: nothing but files is shared."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ COMPARED = ("broker_sessions", "churn", "configs", "failovers", "features", "lea
 
 
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with connect_server(tmp_path_factory.mktemp("connect"), FEW_ROWS) as url:
+def unshared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is another one for the server."""
+    return tmp_path_factory.mktemp("unshared")
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory, unshared: Path) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("connect"), FEW_ROWS, unshared) as url:
         yield url
 
 
@@ -53,4 +59,15 @@ def test_what_fails_on_the_server_is_told_without_its_stack(remote: str, tmp_pat
     ended = pipeline_run(tmp_path, "--remote", remote, "--source", "nowhere", "--target", "lake")
     assert ended.returncode != 0
     assert f"in or below {tmp_path}/nowhere: give a node's metadata folder" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_target_that_the_server_does_not_see_gets_no_rows(
+    remote: str, unshared: Path, tmp_path: Path
+) -> None:
+    write_log(tmp_path / "logs", History("one", 1, 20))
+    target = unshared / "lake"
+    ended = pipeline_run(tmp_path, "--remote", remote, "--source", "logs", "--target", str(target))
+    assert ended.returncode != 0, ended.stdout
+    assert f"{target}: the Spark Connect server has another folder there than this machine" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -5,6 +5,7 @@
     _kraft/staging/00000012-9f3c2a41/TABLE/...    what batch 12 writes, until it is complete
     _kraft/batches/00000012.json                  batch 12 is complete: which file goes where, and which go
     _kraft/checkpoint, _kraft/pending, _kraft/lock
+    _kraft/id                                     of this lake, wherever it is mounted
 
 A batch counts from the moment that its file in ``batches`` is there, by one rename. What that file says is
 done, and done again after a kill, until all is where it belongs; before it, all is thrown away and written
@@ -40,6 +41,7 @@ PENDING: Final = "_kraft/pending"
 """A hidden table: records of metadata transactions that were still open."""
 
 _HOME: Final = "_kraft"
+_ID: Final = f"{_HOME}/id"
 BATCHES: Final = f"{_HOME}/batches"
 STAGING: Final = f"{_HOME}/staging"
 _KEPT_MARKERS: Final = 2
@@ -97,6 +99,15 @@ class Lake:
     def __exit__(self, *error: object) -> None:
         """Let others have it."""
         self._lock.close()
+
+    @property
+    def id(self) -> str:
+        """By which whoever sees the same path can tell that it is the same lake."""
+        known = lake_id(self.target)
+        if known is None:
+            known = uuid4().hex
+            Disk().replace(self.target / _ID, known.encode())
+        return known
 
     def check_stream(self) -> None:
         """Raises LakeError where Spark's checkpoint isn't that of the stream which has written the tables: it
@@ -226,6 +237,14 @@ class Lake:
 def checkpoint_of(target: Path) -> Path:
     """Where Spark keeps how far the stream is."""
     return target / _HOME / "checkpoint"
+
+
+def lake_id(target: Path) -> str | None:
+    """``Lake.id``, None where there is no lake."""
+    try:
+        return target.joinpath(_ID).read_text()
+    except FileNotFoundError:
+        return None
 
 
 def cluster_of(folder: str) -> str:

@@ -13,20 +13,22 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from kraft_wire.spark.pipeline.batch import apply_batch
 from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
+from kraft_wire.spark.pipeline.lake import LakeError, lake_id
 from kraft_wire.spark.pipeline.stream import POLL_S, running
 
 
 def run_on_server(
     stream: DataStreamWriter,
     target: Path,
+    wanted_id: str,
     table_format: TableFormat,
     interval: str | None,
     progress: Callable[[str], None],
     should_stop: Callable[[], bool],
 ) -> None:
-    """Raises StreamingQueryException."""
+    """Raises StreamingQueryException, also where the server's ``target`` isn't the lake of this id."""
     told = -1
-    with running(stream.foreachBatch(partial(_apply, target, table_format)), interval) as query:
+    with running(stream.foreachBatch(partial(_apply, target, wanted_id, table_format)), interval) as query:
         has_ended = False
         while not has_ended and not should_stop():
             has_ended = bool(query.awaitTermination(POLL_S))
@@ -35,9 +37,14 @@ def run_on_server(
                 told = batch.batchId
 
 
-def _apply(target: Path, table_format: TableFormat, rows: DataFrame, batch: int) -> None:
+def _apply(target: Path, wanted_id: str, table_format: TableFormat, rows: DataFrame, batch: int) -> None:
     """The lake is the process's for one batch only: nobody tells it that the stream has ended. Two streams of
     one target have one checkpoint, so the same batches, and each is applied once."""
+    if lake_id(target) != wanted_id:
+        raise LakeError(
+            f"{target}: the Spark Connect server has another folder there than this machine, or none; name "
+            "one that both see by the same path"
+        )
     with open_lake(target, table_format) as lake:
         apply_batch(lake, rows, batch)
 

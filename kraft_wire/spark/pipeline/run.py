@@ -51,12 +51,12 @@ def run(
             if not is_remote():
                 _hush(spark)
                 _run(stream_of(spark, source, target), lake, interval, progress, should_stop)
+            lake_id = lake.id
         if is_remote():
             from kraft_wire.spark.pipeline.on_server import run_on_server
 
-            run_on_server(
-                stream_of(spark, source, target), target, table_format, interval, progress, should_stop
-            )
+            stream = stream_of(spark, source, target)
+            run_on_server(stream, target, lake_id, table_format, interval, progress, should_stop)
     except PySparkException as error:
         raise failed(target, error) from error
 
