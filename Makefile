@@ -222,7 +222,7 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 		$(BIN)/pytest compiled/tests -n 2
 
 test-compat: venv kafka kcat strace network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
-	$(BIN)/pytest compat -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest compat -n 3 --dist loadfile --no-loadscope-reorder
 
 # More by OPTIONS (see `python tests/sim/campaign.py --help`); the result is tests/sim/campaign.txt.
 campaign: venv
