@@ -67,8 +67,9 @@ def start(workspace: Workspace, tools: ToolServer, story: Story) -> ControllerQu
     began = time.monotonic()
     quorum.start_brokers(BROKERS)
     story.tell(f"{BROKERS} Apache Kafka {NEWEST_KAFKA} brokers registered and unfenced in {ms_since(began)}")
+    admin = clients.admin(quorum.bootstrap)
     for topic in ("orders", "payments"):
-        clients.create_topic(quorum.admin(), topic, PARTITIONS, BROKERS)
+        clients.create_topic(admin, topic, PARTITIONS, BROKERS)
     wait_until(lambda: in_sync(quorum, "orders") == BROKERS, "all of `orders` in sync")
     story.tell(f"topics `orders` and `payments` made, {PARTITIONS} partitions of {BROKERS} replicas each")
     return quorum
@@ -101,7 +102,7 @@ def let_things_happen(quorum: ControllerQuorum, story: Story) -> None:
     former.start()
     wait_until(lambda: in_sync(quorum, "orders") == BROKERS, "broker 3 to be in sync again")
     story.tell(f"broker 3 and {former.name} are back; everything is in sync")
-    clients.delete_topic(quorum.admin(), "payments")
+    clients.delete_topic(clients.admin(quorum.bootstrap), "payments")
     views.wait_for_absence(quorum.brokers.values(), "payments")
     story.tell("topic `payments` deleted")
 
