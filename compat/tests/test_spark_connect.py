@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from compat.harness.connect_server import connect_server
 from compat.harness.histories import History, write_log
 from compat.harness.lakes import DERIVED, compare
 from compat.harness.spark import FEW_ROWS
+from compat.harness.waiting import wait_until
+from kraft_wire.spark.pipeline.lake import Lake
 from kraft_wire.spark.tables.typed_records import RecordsTables
 
 SPARK_SETTINGS = FEW_ROWS
@@ -34,8 +37,11 @@ def remote(tmp_path_factory: pytest.TempPathFactory, unshared: Path) -> Iterator
 
 
 def pipeline_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("kraft-wire")), "pipeline", "run", "--once"]
-    return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def command(*arguments: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("kraft-wire")), "pipeline", "run", "--once", *arguments]
 
 
 def test_a_pipeline_on_a_server_makes_what_a_batch_makes(
@@ -53,6 +59,23 @@ def test_a_pipeline_on_a_server_makes_what_a_batch_makes(
     compare(spark, tmp_path / "lake" / "records", records)
     for name in COMPARED:
         compare(spark, tmp_path / "lake" / name, DERIVED[name](tables).toArrow())
+
+
+def test_a_pipeline_that_is_asked_to_stop_does_so_after_its_batch(remote: str, tmp_path: Path) -> None:
+    write_log(tmp_path / "logs", History("one", 1, 120))
+    few = ["--option", "maxOffsetsPerTrigger=20"]
+    words = command("--remote", remote, "--source", "logs", "--target", "lake", *few)
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_until(lambda: any(tmp_path.glob("lake/_kraft/staging/*")), "the first batch to be begun")
+        process.send_signal(signal.SIGTERM)
+        told, said = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert told.startswith("batch 0: 20 records") and len(told.splitlines()) < 4
+    assert "stopping after this batch" in said and "Traceback" not in said
+    with Lake(tmp_path / "lake") as lake:
+        assert lake.last_batch >= 0
 
 
 def test_what_fails_on_the_server_is_told_without_its_stack(remote: str, tmp_path: Path) -> None:

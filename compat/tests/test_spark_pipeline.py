@@ -64,16 +64,18 @@ def test_a_log_that_comes_again_is_an_error_that_names_the_cluster(
 def test_offsets_that_no_row_has_are_told_of(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As where a damaged batch was left out, in the midst of what is read and where that begins."""
-    histories = History("one", 1, 20), History("gap", 1, 12, gap=(3, 6))
-    whole, gap = (history.rows for history in histories)
-    batches = [whole[:5] + whole[7:10] + gap[:4], whole[12:] + gap[4:]]
+    """As where a damaged batch was left out: in the midst of what is read, where that begins, and where the
+    log does."""
+    histories = History("one", 1, 20), History("gap", 1, 12, gap=(3, 6)), History("start", 1, 9)
+    whole, gap, start = (history.rows for history in histories)
+    batches = [whole[:5] + whole[7:10] + gap[:4], whole[12:] + gap[4:] + start[1:]]
     with Lake(tmp_path) as lake:
         for batch, rows in enumerate(batches):
             apply_batch(lake, frame(spark, rows), batch)
     assert [record.getMessage() for record in caplog.records if "lack" in record.getMessage()] == [
-        "cluster one: of the offsets 0 to 9 the tables lack 2, which could not be read",
-        "cluster one: of the offsets 10 to 19 the tables lack 2, which could not be read",
+        "cluster one: of the offsets 0 to 9 the tables lack 2, which weren't read",
+        "cluster one: of the offsets 10 to 19 the tables lack 2, which weren't read",
+        "cluster start: of the offsets 0 to 8 the tables lack 1, which weren't read",
     ]
 
 

@@ -77,15 +77,21 @@ def test_a_pipeline_that_is_killed_ends_exact(
         check_restored(target, history, tmp_path / "restored" / history.cluster)
 
 
-def test_a_pipeline_that_is_asked_to_stop_does_so_between_batches_and_quietly(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("when", "exit_code"), [(["--trigger-interval", "1 millisecond"], 0), (["--once"], 128 + signal.SIGTERM)]
+)
+def test_a_pipeline_that_is_asked_to_stop_does_so_between_batches_and_quietly(
+    when: list[str], exit_code: int, tmp_path: Path
+) -> None:
+    """What was to read everything that is there hasn't done it."""
     write_log(tmp_path / "logs", History("one", 1, 120))
-    words = command(tmp_path / "logs", tmp_path / "lake", 30, "--trigger-interval", "1 millisecond")
+    words = command(tmp_path / "logs", tmp_path / "lake", 30, *when)
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     first = process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     rest, said = process.communicate(timeout=120)
-    assert process.returncode == 0
+    assert process.returncode == exit_code
     batches = [first, *rest.splitlines()]
     assert first.startswith("batch 0: 30 records") and len(batches) < 4
     assert "stopping after this batch" in said and "Traceback" not in said and "Exception" not in said

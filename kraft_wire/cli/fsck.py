@@ -160,8 +160,6 @@ def _verdict(report: Report) -> str:
         return "Everything is whole."
     if report.repaired:
         return "This is what could be repaired."
-    if not report.inspection.is_identity_whole:
-        return f"Restore {META_PROPERTIES} first: without it no controller starts, and nothing is repaired."
     statuses = {finding.status for finding in report.inspection.findings} & NOT_WHOLE
     if statuses == {"incomplete"} and not report.inspection.problems:
         return "Nothing is damaged; it is incomplete, and gets what it lacks from the leader."
@@ -174,6 +172,9 @@ def _verdict(report: Report) -> str:
         )
     if report.inspection.controller_pid is not None:
         return "Stop the controller before anything is repaired."
+    if not report.inspection.is_identity_whole:
+        first = f"First restore or correct {META_PROPERTIES}"
+        return f"{first}: without it no controller starts, and nothing can be repaired."
     if statuses <= {"torn", "covered"} and not report.inspection.problems:
         return f"The next start sets the damage aside, and so does: kraft-wire fsck {report.folder} --repair"
     return f"To cut the damage out and keep it aside: kraft-wire fsck {report.folder} --repair"

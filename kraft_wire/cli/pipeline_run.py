@@ -10,10 +10,11 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
-from kraft_wire.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
+from kraft_wire.cli.errors import EXIT_OK, CommandError
 from kraft_wire.cli.pipeline_extra import check_extra
 from kraft_wire.cli.stop_signals import StopSignals
 from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
+from kraft_wire.spark.pipeline.lake import one_command
 
 QUIET: Final = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 OURS: Final = {"path", "paths", "bootstrap.controllers", "table", "columns", "endingoffsets"}
@@ -73,24 +74,32 @@ def pipeline_run(
         check_extra("delta", "deltalake")
     _check(options, target, format, is_here=remote is None and bootstrap_controllers is None)
     from py4j.protocol import Py4JNetworkError
+    from pyspark.errors import PySparkException
 
     from kraft_wire.spark.pipeline.run import run
     from kraft_wire.spark.session import session
 
     if remote is None:
         settings = {**QUIET, **settings}
-    spark = session(master or "local[*]", settings, remote=remote)
+    try:
+        spark = session(master or "local[*]", settings, remote=remote)
+    except PySparkException as error:
+        raise CommandError(f"Spark doesn't start: {error}") from None
+    is_complete = False
     with StopSignals("kraft-wire: stopping after this batch; once more stops at once") as signals:
         interval = None if once else trigger_interval
         try:
             try:
-                run(spark, options, target, interval, _say, format, lambda: signals.came is not None)
+                is_complete = run(
+                    spark, options, target, interval, _say, format, lambda: signals.came is not None
+                )
             finally:
                 spark.stop()
         except (Py4JNetworkError, ConnectionError):
             if signals.came is None:
                 raise  # else Java has got the same signal, and is gone already
-    return EXIT_INTERRUPTED if signals.came == SIGINT else EXIT_OK
+    is_cut_short = once and not is_complete
+    return 128 + signals.came if signals.came == SIGINT or (signals.came and is_cut_short) else EXIT_OK
 
 
 def _options(source: Sequence[str], controllers: str | None, given: Sequence[str]) -> dict[str, str]:
@@ -103,7 +112,9 @@ def _options(source: Sequence[str], controllers: str | None, given: Sequence[str
         raise CommandError("give either --source or --bootstrap-controllers")
     if controllers is not None:
         return {**options, "bootstrap.controllers": controllers}
-    return {**options, "paths": msgspec.json.encode([_whole(path) for path in source]).decode()}
+    from kraft_wire.spark.log_folders import whole_pattern  # a server isn't where we are
+
+    return {**options, "paths": msgspec.json.encode([whole_pattern(path) for path in source]).decode()}
 
 
 def _check(options: Mapping[str, str], target: Path, format: TableFormat, *, is_here: bool) -> None:
@@ -114,16 +125,15 @@ def _check(options: Mapping[str, str], target: Path, format: TableFormat, *, is_
     try:
         parsed = parse_options({name.lower(): text for name, text in options.items()})
     except BadOption as error:
-        raise CommandError(f"--option {error}") from None
+        given = str(error)
+        ours = given.removeprefix("bootstrap.controllers")
+        raise CommandError(
+            f"--option {given}" if ours == given else f"--bootstrap-controllers{ours}"
+        ) from None
     if is_here:
         find_folders(parsed.paths)
-    with open_lake(target.absolute(), format):
+    with one_command(target.absolute()), open_lake(target.absolute(), format):
         pass  # nobody else writes there
-
-
-def _whole(path: str) -> str:
-    """A server isn't where we are."""
-    return str(Path(path).expanduser().absolute())
 
 
 def _say(line: str) -> None:

@@ -165,7 +165,7 @@ def find_fields(
     finder = _Finder(chunk)
     try:
         at, shift = finder.untagged(_untagged(record_class, version), starts)
-        behind = finder.tagged(_tagged(record_class, version), at, shift)
+        behind = finder.tagged(_tagged(record_class, version), _misplaced(record_class, version), at, shift)
     except IndexError:
         raise Malformed("a record runs over the end of the chunk") from None
     if (behind != ends).any():
@@ -187,7 +187,9 @@ class _Finder:
             at, shift = self._find(field, nullable, at, shift, None)
         return at, shift
 
-    def tagged(self, known: dict[int, tuple[Field, bool]], at: Positions, shift: int) -> Positions:
+    def tagged(
+        self, known: dict[int, tuple[Field, bool]], misplaced: list[int], at: Positions, shift: int
+    ) -> Positions:
         if self._chunk.same_byte(at, shift) == 0:
             return at + (shift + 1)
         counts, at = self._chunk.uvarints(at + shift)
@@ -202,6 +204,8 @@ class _Finder:
             sizes, begin = self._chunk.uvarints(begin)
             if (tags <= last[where]).any():
                 raise Malformed("tagged fields out of order")
+            if misplaced and np.isin(tags, misplaced).any():
+                raise Malformed("a tagged field that this version doesn't have")
             last[where] = tags
             at[where] = begin + sizes
             self._find_known(known, tags, begin, sizes, rows)
@@ -309,6 +313,13 @@ def _tagged(record_class: type[Structure], version: int) -> dict[int, tuple[Fiel
         for field in record_class.FIELDS
         if field.is_tagged(version)
     }
+
+
+@cache
+def _misplaced(record_class: type[Structure], version: int) -> list[int]:
+    """The tags of fields that other versions have."""
+    tags = {field.tag for field in record_class.FIELDS if field.tag >= 0}
+    return sorted(tags - _tagged(record_class, version).keys())
 
 
 def _check_utf8(values: NDArray[np.uint8], offsets: Positions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from glob import iglob
+from glob import escape, iglob
 from pathlib import Path
 
 import msgspec
@@ -53,8 +53,14 @@ def find_folders(patterns: Sequence[str]) -> list[Path]:
     return list(found)
 
 
+def whole_pattern(pattern: str) -> str:
+    """From the root on: what looks like a glob in the name of the folder that we are in is none."""
+    given = Path(pattern).expanduser()
+    return str(given if given.is_absolute() else Path(escape(str(Path.cwd())), given))
+
+
 def _partition_folders(pattern: str) -> Iterator[Path]:
-    for match in sorted(iglob(str(Path(pattern).expanduser().absolute()))):  # noqa: PTH207 - Path.glob takes no absolute pattern
+    for match in sorted(iglob(whole_pattern(pattern))):  # noqa: PTH207 - Path.glob takes no absolute pattern
         path = Path(match)
         if path.name == PARTITION_FOLDER:
             yield path

@@ -203,7 +203,7 @@ def _rows(page: Page, kind: Kind) -> _Rows:
     if not is_readable(record_class, kind.version):
         data = page.chunk.data
         records = [
-            record_class.decode(data[start:end], kind.version)
+            _decoded(record_class, data[start:end], kind.version)
             for start, end in zip(kind.starts.tolist(), kind.ends.tolist(), strict=True)
         ]
         return _of_messages(kind.version, records, place)
@@ -238,6 +238,13 @@ def _one_by_one(page: Page, only: frozenset[int] | None) -> Iterator[_Rows]:
             found.setdefault((message.API_KEY, version), []).append(row)
     for (_, version), rows in found.items():
         yield _decoded_rows(version, rows)
+
+
+def _decoded(record_class: type[Message], data: bytes, version: int) -> Message:
+    record, end = record_class.decode_from(data, version, 0)
+    if end != len(data):
+        raise Malformed(f"a {record_class.NAME} that doesn't end where its fields do")
+    return record
 
 
 def _control(page: Page) -> Iterator[_Rows]:

@@ -8,7 +8,7 @@ import pytest
 
 from kraft_wire.cli import main
 from kraft_wire.log.files import PARTITION_FOLDER
-from kraft_wire.spark.pipeline.lake import Lake
+from kraft_wire.spark.pipeline.lake import Lake, one_command
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ from kraft_wire.spark.pipeline.lake import Lake
             ["--source", "/logs", "--option", "corrupt=rows"],
             "--option corrupt: 'rows' is not fail or row",
         ),
+        (["--bootstrap-controllers", "foo"], "--bootstrap-controllers: 'foo' isn't host:port"),
         (
             ["--source", "/no/logs"],
             "no __cluster_metadata-0 in or below /no/logs: give a node's metadata folder, or one above",
@@ -48,7 +49,8 @@ def test_a_target_that_another_pipeline_has_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "logs" / PARTITION_FOLDER).mkdir(parents=True)
-    with Lake(tmp_path / "lake"):
-        words = ["--source", str(tmp_path / "logs"), "--target", str(tmp_path / "lake")]
-        assert main(["pipeline", "run", *words]) == 1
-    assert "another pipeline writes there; stop it, or choose another" in capsys.readouterr().err
+    for taken in (Lake, one_command):
+        with taken(tmp_path / "lake"):
+            words = ["--source", str(tmp_path / "logs"), "--target", str(tmp_path / "lake")]
+            assert main(["pipeline", "run", *words]) == 1
+        assert "another pipeline writes there; stop it, or choose another" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from report_samples import failover, hour, leader, reader, session, shortage
 from kraft_wire.cli import main
 from kraft_wire.spark.report.figures import CHURN, TABLES, Figures, figures_of
 from kraft_wire.spark.report.lake_tables import LakeTables, NoTables
-from kraft_wire.spark.report.lifelines import POINTS, life_lines, worst_brokers
+from kraft_wire.spark.report.lifelines import POINTS, inactive_ms, life_lines, worst_brokers
 from kraft_wire.spark.report.page import MOST_SUMMARIES, page
 from kraft_wire.spark.report.plots import column_plot
 from kraft_wire.spark.report.scales import Span
@@ -145,6 +145,14 @@ def test_of_too_many_brokers_the_worst_are_shown() -> None:
     assert "15 of 75 brokers left out, which were inactive for less." in seen.text
     assert f"broker {MOST_BROKERS + 14}" in seen.texts and "broker 15" in seen.texts
     assert "broker 14" not in seen.texts
+
+
+def test_a_session_that_ends_before_it_began_makes_up_for_no_other() -> None:
+    rows = [session(1, "fenced", 0, 600), session(1, "fenced", 1800, 1200), session(1, "active", 1800, None)]
+    found = figures_of("one", reader(rows, [failover(1, 1, 0, 3600, None)]))
+    assert inactive_ms(found.sessions, found.span) == {1: 600_000}
+    (lane,) = life_lines(found.sessions, found.span, [1])
+    assert min(piece.span.length_ms for piece in lane.pieces) >= 0
 
 
 def test_a_broker_that_comes_and_goes_takes_no_more_than_the_plot_has_points() -> None:

@@ -8,7 +8,7 @@ import pytest
 from lake_killer import LakeKiller
 
 from kraft_wire.spark.lake_files import LakeFiles
-from kraft_wire.spark.pipeline.lake import Lake, LakeError
+from kraft_wire.spark.pipeline.lake import Lake, LakeError, one_command
 
 FIRST = {
     "leadership/cluster=a/part-00000000-000.parquet": "a0",
@@ -118,6 +118,27 @@ def test_wherever_the_writer_is_killed_there_is_one_batch_or_the_other(tmp_path:
             if not was_killed:
                 break
     assert {(0, True), (1, True)} <= outcomes and kill_at > 20
+
+
+def test_what_a_late_task_leaves_behind_is_no_row_of_a_batch(tmp_path: Path) -> None:
+    with Lake(tmp_path) as lake:
+        stage(lake, 0, {"records/cluster=a/x.parquet": "rows"})
+        stage_late = next(tmp_path.glob("_kraft/staging/*")) / "records/_temporary/0/cluster=a/y.parquet"
+        stage_late.parent.mkdir(parents=True)
+        stage_late.write_text("the same rows")
+        lake.commit(0, {}, {"a": 7})
+    assert visible(tmp_path) == {"records/cluster=a/part-00000000-000.parquet": "rows"}
+
+
+def test_a_target_has_one_command(tmp_path: Path) -> None:
+    """Also between its batches, when a server is to apply them and has no lock."""
+    with one_command(tmp_path):
+        with pytest.raises(LakeError, match="another pipeline writes there"), one_command(tmp_path):
+            pass
+        with Lake(tmp_path):
+            pass
+    with one_command(tmp_path):
+        pass
 
 
 def test_a_target_has_one_writer(tmp_path: Path) -> None:

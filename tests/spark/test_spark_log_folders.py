@@ -61,6 +61,14 @@ def test_folders_are_found_with_whole_paths(
     assert find_folders(["one"]) == find_folders(["o*"]) == [log.partition]
 
 
+def test_the_folder_that_we_are_in_is_no_glob(
+    tmp_path: Path, make_log: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log("w[1]*/one")
+    monkeypatch.chdir(tmp_path / "w[1]*")
+    assert find_folders(["one"]) == find_folders(["o*"]) == find_folders(["."]) == [log.partition]
+
+
 def test_where_there_is_no_log_the_error_names_the_place(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(NoLogs, match=str(place)):

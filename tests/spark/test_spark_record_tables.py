@@ -19,9 +19,11 @@ from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import METADATA_RECORDS
+from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
@@ -177,6 +179,8 @@ def test_a_page_with_an_unusual_record_is_read_all_the_same() -> None:
         (b"", DecodeError),
         (b"\x01\x7f\x00", DecodeError),
         (b"\x01\x02\x00\x05abcd", DecodeError),
+        (encode_metadata_record(BrokerRegistrationChangeRecord(), 0)[:-1] + b"\x01\x01\x01\x01", DecodeError),
+        (encode_metadata_record(RegisterBrokerRecord(), 0) + b"junk", DecodeError),
     ],
 )
 def test_a_record_that_cannot_be_read_is_an_error_that_says_so(value: bytes, error: type[Exception]) -> None:

@@ -579,7 +579,7 @@ def test_without_meta_properties_a_repair_is_neither_advised_nor_begun(
     assert fsck(ours) == EXIT_DAMAGED
     said = capsys.readouterr().out
     assert "--repair" not in said
-    assert "Restore meta.properties first" in said
+    assert "First restore or correct meta.properties" in said
     assert fsck(ours, "--repair") == EXIT_DAMAGED
     assert "meta.properties" in capsys.readouterr().err
     assert fingerprint(ours) == before

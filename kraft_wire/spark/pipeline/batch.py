@@ -313,12 +313,11 @@ def _tell_of_gaps(lake: Lake, arrived: Arrived) -> None:
         if in_snapshot:
             continue
         snapshot = arrived.extents.get((cluster, True))
-        known = lake.ends.get(cluster, log.first - 1)
-        before = known if snapshot is None else max(known, snapshot.last)
+        before = max(lake.ends.get(cluster, -1), -1 if snapshot is None else snapshot.last)
         missing = log.last - before - log.rows
         if missing > 0:
             _log.warning(
-                "cluster %s: of the offsets %d to %d the tables lack %d, which could not be read",
+                "cluster %s: of the offsets %d to %d the tables lack %d, which weren't read",
                 *(cluster, before + 1, log.last, missing),
             )
 

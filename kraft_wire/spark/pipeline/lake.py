@@ -4,7 +4,7 @@
     TABLE/cluster=ID/open-00000012-000.parquet    rows that the next batch with any news replaces
     _kraft/staging/00000012-9f3c2a41/TABLE/...    what batch 12 writes, until it is complete
     _kraft/batches/00000012.json                  batch 12 is complete: which file goes where, and which go
-    _kraft/checkpoint, _kraft/pending, _kraft/lock
+    _kraft/checkpoint, _kraft/pending, _kraft/lock, _kraft/command
     _kraft/id                                     of this lake, wherever it is mounted
 
 A batch counts from the moment that its file in ``batches`` is there, by one rename. What that file says is
@@ -19,7 +19,9 @@ import glob
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import unquote
@@ -45,6 +47,8 @@ _ID: Final = f"{_HOME}/id"
 BATCHES: Final = f"{_HOME}/batches"
 STAGING: Final = f"{_HOME}/staging"
 _KEPT_MARKERS: Final = 2
+_UNFINISHED: Final = "_temporary"
+"""Where Spark's tasks write until their job is over; some come too late for that."""
 _STAGED: Final = re.compile(rf"{PART_COLUMN}=(?P<part>.+)")
 
 
@@ -78,12 +82,7 @@ class Lake:
         self._home = target / _HOME
         self._batches = target / BATCHES
         self._batches.mkdir(parents=True, exist_ok=True)
-        self._lock = self._home.joinpath("lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise LakeError(f"{target}: another pipeline writes there; stop it, or choose another") from None
+        self._lock = _locked(target, "lock")
         self._staging = target / STAGING
         self.last_batch = -1
         self.ends: dict[str, int] = {}
@@ -179,6 +178,8 @@ class Lake:
         counts: dict[tuple[Path, str], int] = {}
         moves = []
         for file in sorted(staging.rglob("*.parquet")):
+            if _UNFINISHED in file.parts:
+                continue
             folder, part = _unstaged(file.parent.relative_to(staging))
             number = counts.get((folder, part), 0)
             counts[folder, part] = number + 1
@@ -232,6 +233,26 @@ class Lake:
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"
+
+
+@contextmanager
+def one_command(target: Path) -> Iterator[None]:
+    """From its first batch to its last, one command fills a target, wherever its batches are applied. Raises
+    LakeError."""
+    target.joinpath(_HOME).mkdir(parents=True, exist_ok=True)
+    with _locked(target, "command"):
+        yield
+
+
+def _locked(target: Path, name: str) -> TextIOWrapper:
+    """A file that is this process's until it is closed. Raises LakeError."""
+    lock = target.joinpath(_HOME, name).open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise LakeError(f"{target}: another pipeline writes there; stop it, or choose another") from None
+    return lock
 
 
 def checkpoint_of(target: Path) -> Path:

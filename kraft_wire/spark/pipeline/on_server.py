@@ -14,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from kraft_wire.spark.pipeline.batch import apply_batch
 from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
 from kraft_wire.spark.pipeline.lake import LakeError, lake_id
-from kraft_wire.spark.pipeline.stream import POLL_S, running
+from kraft_wire.spark.pipeline.stream import POLL_S, is_between_batches, running
 
 
 def run_on_server(
@@ -25,16 +25,23 @@ def run_on_server(
     interval: str | None,
     progress: Callable[[str], None],
     should_stop: Callable[[], bool],
-) -> None:
-    """Raises StreamingQueryException, also where the server's ``target`` isn't the lake of this id."""
+) -> bool:
+    """Returns whether it has ended by itself. Raises StreamingQueryException, also where the server's
+    ``target`` isn't the lake of this id; LakeError where somebody else has stopped it."""
     told = -1
     with running(stream.foreachBatch(partial(_apply, target, wanted_id, table_format)), interval) as query:
         has_ended = False
-        while not has_ended and not should_stop():
+        while not has_ended:
             has_ended = bool(query.awaitTermination(POLL_S))
-            for batch in _news(query, told):
+            news = _news(query, told)
+            for batch in news:
                 progress(_line(batch))
                 told = batch.batchId
+            if should_stop() and (news or is_between_batches(query)):
+                break  # a batch that follows at once has hardly begun
+    if has_ended and interval is not None:
+        raise LakeError(f"{target}: the stream that fills it was stopped on the Spark Connect server")
+    return has_ended
 
 
 def _apply(target: Path, wanted_id: str, table_format: TableFormat, rows: DataFrame, batch: int) -> None:

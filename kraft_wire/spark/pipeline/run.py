@@ -16,7 +16,7 @@ from pyspark.sql.utils import is_remote
 from kraft_wire.log.errors import LogError
 from kraft_wire.spark.pipeline.batch import Arrived, apply_batch
 from kraft_wire.spark.pipeline.formats import TableFormat, announce_what_is_there, open_lake
-from kraft_wire.spark.pipeline.lake import Lake
+from kraft_wire.spark.pipeline.lake import Lake, one_command
 from kraft_wire.spark.pipeline.stream import POLL_S, failed, is_between_batches, running, stream_of
 
 MUCH_RECORDS: Final = 100_000
@@ -36,9 +36,10 @@ def run(
     progress: Callable[[str], None],
     table_format: TableFormat = "parquet",
     should_stop: Callable[[], bool] = lambda: False,
-) -> None:
+) -> bool:
     """Keep the tables below ``target`` up to date with what the options of ``source`` name. Without an
-    ``interval``, until everything that is there now has been read. ``should_stop`` is asked between batches.
+    ``interval``, until everything that is there now has been read. ``should_stop`` is asked between batches;
+    where it has ended the stream, this returns False.
 
     Through Spark Connect the server works on the target: it has to see it by the same path.
 
@@ -46,17 +47,17 @@ def run(
     """
     target = target.absolute()
     try:
-        with open_lake(target, table_format) as lake:
-            announce_what_is_there(target, table_format)
-            if not is_remote():
-                _hush(spark)
-                _run(stream_of(spark, source, target), lake, interval, progress, should_stop)
-            lake_id = lake.id
-        if is_remote():
+        with one_command(target):
+            with open_lake(target, table_format) as lake:
+                announce_what_is_there(target, table_format)
+                if not is_remote():
+                    _hush(spark)
+                    return _run(stream_of(spark, source, target), lake, interval, progress, should_stop)
+                lake_id = lake.id
             from kraft_wire.spark.pipeline.on_server import run_on_server
 
             stream = stream_of(spark, source, target)
-            run_on_server(stream, target, lake_id, table_format, interval, progress, should_stop)
+            return run_on_server(stream, target, lake_id, table_format, interval, progress, should_stop)
     except PySparkException as error:
         raise failed(target, error) from error
 
@@ -74,7 +75,7 @@ def _run(
     interval: str | None,
     progress: Callable[[str], None],
     should_stop: Callable[[], bool],
-) -> None:
+) -> bool:
     failures: list[Exception] = []
 
     def tell_much(batch: int, arrived: Arrived) -> None:
@@ -96,12 +97,14 @@ def _run(
         with running(stream.foreachBatch(each), interval) as query:
             while not query.awaitTermination(POLL_S):
                 if should_stop() and is_between_batches(query):
-                    return
+                    return False
     except StreamingQueryException:
         if failures and isinstance(failures[0], LogError):
             raise failures[0] from None
         if not failures or not isinstance(failures[0], _Stopped):
             raise
+        return False
+    return True
 
 
 def _line(batch: int, arrived: Arrived | None, lake: Lake, seconds: float) -> str:

@@ -70,7 +70,9 @@ def _point(time_ms: int, span: Span) -> int:
 
 
 def _bounds(session: Session, span: Span) -> Span:
-    return Span(session.start_ms, span.end_ms if session.end_ms is None else session.end_ms)
+    """By another leader's clock it may seem to end before it began."""
+    end_ms = span.end_ms if session.end_ms is None else session.end_ms
+    return Span(session.start_ms, max(session.start_ms, end_ms))
 
 
 def _length_ms(session: Session, span: Span) -> int:
