@@ -43,7 +43,7 @@ def pipeline_restore(
     cluster
         The cluster's id.
     into
-        The folder to write, metadata.log.dir of the node's properties. It must be empty, or not there.
+        The folder to write, log.dirs of the node's properties. It must be empty, or not there.
     node_id
         The controller's node.id.
     as_of_offset
@@ -120,4 +120,5 @@ def _report(restored: Restored, into: Path, node_id: int) -> None:
         quorum = "controller.quorum.bootstrap.servers=HOST:PORT"
     else:
         quorum = f"controller.quorum.voters={node_id}@HOST:PORT"
-    print(f"Its node needs node.id={node_id} and metadata.log.dir={into}; it and its brokers need {quorum}.")
+    folder = into.absolute()
+    print(f"Its node needs node.id={node_id} and log.dirs={folder}; it and its brokers need {quorum}.")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import SIGINT
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from cyclopts import Parameter
@@ -17,6 +21,8 @@ from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
 from kraft_wire.spark.pipeline.lake import one_command
 
 QUIET: Final = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+CONNECT_PORT: Final = 15002
+CONNECT_TIMEOUT_S: Final = 10
 OURS: Final = {"path", "paths", "bootstrap.controllers", "table", "columns", "endingoffsets"}
 
 
@@ -70,6 +76,7 @@ def pipeline_run(
     check_extra()
     if remote is not None:
         check_extra("connect", "grpc", "grpc_status")
+        _check_server(remote)
     if format == "delta":
         check_extra("delta", "deltalake")
     _check(options, target, format, is_here=remote is None and bootstrap_controllers is None)
@@ -137,7 +144,28 @@ def _check(options: Mapping[str, str], target: Path, format: TableFormat, *, is_
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    """Nobody need listen: with ``| head`` the tables are kept all the same."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the process lives
+
+
+def _check_server(remote: str) -> None:
+    """Spark would go on trying for minutes, in silence. Raises CommandError."""
+    try:
+        address = urlsplit(remote)
+        host, port = address.hostname, address.port or CONNECT_PORT
+    except ValueError as error:
+        raise CommandError(f"--remote {remote}: {error}") from None
+    if address.scheme != "sc" or host is None:
+        raise CommandError(f"--remote {remote}: give sc://HOST:PORT")
+    try:
+        socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise CommandError(
+            f"--remote {remote}: {error.strerror or error}; does a server run there?"
+        ) from None
 
 
 def _pairs(name: str, given: Sequence[str]) -> Mapping[str, str]:

@@ -198,7 +198,7 @@ def parse_meta_properties(text: str) -> MetaProperties:
     if version != "1":
         raise MalformedFile(META_PROPERTIES, f"version {version!r} is unknown, expected 1")
     for key in ("cluster.id", "node.id"):
-        if key not in entries:
+        if not entries.get(key):
             raise MalformedFile(META_PROPERTIES, f"there is no {key}")
     directory_id = entries.get("directory.id")
     try:

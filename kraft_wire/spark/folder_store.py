@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from kraft_wire.spark.batch_walk import PAGE_BYTES
-from kraft_wire.spark.log_copies import LogCopies, together
+from kraft_wire.spark.log_copies import LogCopies, check_not_gone, together
 from kraft_wire.spark.log_copy import LogCopy, look_at
 from kraft_wire.spark.log_folders import check_named, find_folders
 from kraft_wire.spark.log_pages import pages_of
@@ -26,8 +26,8 @@ _REMEMBERED: Final = 8
 class FolderStore:
     """The clusters whose logs lie in or below some folders, given by paths or globs.
 
-    Copies of a cluster's log are one log (``log_copies``). Raises NoLogs, UnknownCluster, CorruptFile,
-    SegmentChanged, OSError.
+    Copies of a cluster's log are one log (``log_copies``). Raises NoLogs, LogGone, UnknownCluster,
+    CorruptFile, SegmentChanged, OSError.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class FolderStore:
             by_cluster.setdefault(copy.cluster, []).append(copy)
         for copies in by_cluster.values():
             check_named([copy.path for copy in copies])
+            check_not_gone(copies)
         return {cluster: together(copies) for cluster, copies in sorted(by_cluster.items())}
 
     def _remember(self, copy: LogCopy) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from kraft_wire.log.errors import LogError
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.log_copy import LogCopy
 from kraft_wire.spark.log_splits import FilePiece, log_pieces, snapshot_pieces
@@ -66,6 +67,22 @@ class LogCopies(msgspec.Struct, frozen=True):
     def _copy_below(self, offset: int) -> LogCopy:
         """The copy that has the record below an offset."""
         return self.best if self.older is None or offset > self.best.start_offset else self.older
+
+
+class LogGone(LogError):
+    """A cluster of whose log nothing is left: where it was, and what to do."""
+
+
+def check_not_gone(copies: Sequence[LogCopy]) -> None:
+    """Whether a log that seems to be empty never held anything. Raises LogGone."""
+    if not all(copy.is_empty for copy in copies):
+        return
+    for copy in copies:
+        if copy.durable_offset or copy.has_leftovers:
+            raise LogGone(
+                f"{copy.path}: there was a log, and none of its segments is left. Restore them from a copy, "
+                "or leave the folder out"
+            )
 
 
 def together(copies: Sequence[LogCopy]) -> LogCopies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,25 @@ def test_words_that_do_not_go_together_are_refused(
     assert main(["pipeline", "run", "--target", str(tmp_path / "lake"), *words]) == 1
     assert capsys.readouterr().err == f"kraft-wire: {reason}\n"
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("remote", ["nonsense", "http://localhost", "sc://", "sc://localhost:many"])
+def test_a_server_is_named_by_its_url(
+    remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--source", "/logs", "--target", str(tmp_path / "lake"), "--remote", remote]
+    assert main(["pipeline", "run", *words]) == 1
+    assert capsys.readouterr().err.startswith(f"kraft-wire: --remote {remote}: ")
+
+
+def test_a_server_that_does_not_listen_is_told_of_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        remote = f"sc://127.0.0.1:{closed.getsockname()[1]}/;user_id=me"
+    words = ["--source", "/logs", "--target", str(tmp_path / "lake"), "--remote", remote]
+    assert main(["pipeline", "run", *words]) == 1
+    assert f"--remote {remote}: Connection refused; does a server run there?" in capsys.readouterr().err
 
 
 def test_a_target_that_another_pipeline_has_is_refused(

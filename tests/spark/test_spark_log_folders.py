@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from spark_readers import Stream, batch
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.folder_store import FolderStore
+from kraft_wire.spark.log_copies import LogGone
 from kraft_wire.spark.log_folders import NoLogs, UnknownCluster, find_folders
 from kraft_wire.spark.log_store import LogBounds
 from kraft_wire.spark.positions import LogPosition
+from kraft_wire.storage.errors import CorruptFile
 
 Make = Callable[..., LogWriter]
 
@@ -136,10 +139,42 @@ def test_what_the_controller_knew_to_be_committed_is(tmp_path: Path, make_log: M
     assert bounds_in(tmp_path)["one"].committed_end_offset is None
 
 
-def test_an_empty_folder_is_an_empty_log(tmp_path: Path, make_log: Make) -> None:
-    log = make_log("one")
-    log.segment().unlink()
+def test_an_empty_folder_is_an_empty_log(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "one")
+    log.close()
+    for file in log.partition.iterdir():
+        file.unlink()
     assert bounds_in(tmp_path)["one"] == LogBounds("one", 0, LogPosition(0, 0))
+
+
+@pytest.mark.parametrize("left", ["leader-epoch-checkpoint", "00000000000000000000.index", "durable-floor"])
+def test_a_log_that_is_gone_is_no_empty_log(tmp_path: Path, make_log: Make, left: str) -> None:
+    log = LogWriter(tmp_path / "one")
+    log.append()
+    log.close()
+    make_log("two", "two")
+    for file in log.partition.iterdir():
+        if file.name not in (left, "quorum-state"):
+            file.unlink()
+    with pytest.raises(LogGone, match=f"{log.partition}: there was a log, and none of its segments is left"):
+        bounds_in(tmp_path)
+    assert set(bounds_in(tmp_path / "two")) == {"two"}
+
+
+def test_a_log_that_is_gone_from_one_folder_is_read_of_another(tmp_path: Path, make_log: Make) -> None:
+    log = make_log("one")
+    log.append()
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    expected = bounds_in(tmp_path)
+    log.segment().unlink()
+    assert bounds_in(tmp_path) == expected
+
+
+def test_a_cluster_without_a_name_is_an_error_that_names_the_file(tmp_path: Path, make_log: Make) -> None:
+    path = make_log("one").partition.parent / "meta.properties"
+    path.write_text("version=1\ncluster.id=\nnode.id=1\n")
+    with pytest.raises(CorruptFile, match=f"{path}: there is no cluster.id"):
+        bounds_in(tmp_path)
 
 
 @pytest.fixture

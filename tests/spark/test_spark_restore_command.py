@@ -36,7 +36,7 @@ def test_everything(lake: Path, tmp_path: Path, capsys: Capture) -> None:
     assert errors == ""
     assert said.splitlines() == [
         f"{tmp_path}/new: the log from offset 0 to offset 114, of epoch 3 and 2026-11-21T11:55:19.351+00:00.",
-        f"Its node needs node.id=7 and metadata.log.dir={tmp_path}/new; it and its brokers need "
+        f"Its node needs node.id=7 and log.dirs={tmp_path}/new; it and its brokers need "
         "controller.quorum.bootstrap.servers=HOST:PORT.",
     ]
     properties = read_meta_properties(tmp_path / "new")

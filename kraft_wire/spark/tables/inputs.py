@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from errno import ENOTDIR
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -51,11 +52,13 @@ class SourceTables:
 
 
 class LakeTables:
-    """Tables that the pipeline keeps as Parquet below ``target``."""
+    """Tables that the pipeline keeps as Parquet below ``target``. Raises NotADirectoryError."""
 
     def __init__(self, spark: SparkSession, target: str | Path) -> None:
         self._spark = spark
         self._target = Path(target)
+        if not self._target.is_dir():
+            raise NotADirectoryError(ENOTDIR, "no folder; give the target of 'pipeline run'", str(target))
 
     def read(self, table: str, *columns: str) -> DataFrame:
         """A table that no record has been written to yet is empty."""
