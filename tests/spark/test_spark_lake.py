@@ -121,13 +121,15 @@ def test_wherever_the_writer_is_killed_there_is_one_batch_or_the_other(tmp_path:
 
 
 def test_what_a_late_task_leaves_behind_is_no_row_of_a_batch(tmp_path: Path) -> None:
-    with Lake(tmp_path) as lake:
-        stage(lake, 0, {"records/cluster=a/x.parquet": "rows"})
-        stage_late = next(tmp_path.glob("_kraft/staging/*")) / "records/_temporary/0/cluster=a/y.parquet"
-        stage_late.parent.mkdir(parents=True)
-        stage_late.write_text("the same rows")
-        lake.commit(0, {}, {"a": 7})
-    assert visible(tmp_path) == {"records/cluster=a/part-00000000-000.parquet": "rows"}
+    staged = {
+        "records/cluster=a/x.parquet": "rows",
+        "records/_temporary/0/cluster=a/y.parquet": "the same rows",
+    }
+    for target in (tmp_path, tmp_path / "_temporary" / "lake"):
+        with Lake(target) as lake:
+            stage(lake, 0, staged)
+            lake.commit(0, {}, {"a": 7})
+        assert visible(target) == {"records/cluster=a/part-00000000-000.parquet": "rows"}
 
 
 def test_a_target_has_one_command(tmp_path: Path) -> None:

@@ -178,9 +178,10 @@ class Lake:
         counts: dict[tuple[Path, str], int] = {}
         moves = []
         for file in sorted(staging.rglob("*.parquet")):
-            if _UNFINISHED in file.parts:
+            staged = file.relative_to(staging)
+            if _UNFINISHED in staged.parts:
                 continue
-            folder, part = _unstaged(file.parent.relative_to(staging))
+            folder, part = _unstaged(staged.parent)
             number = counts.get((folder, part), 0)
             counts[folder, part] = number + 1
             to = folder / f"{part}-{batch:08d}-{number:03d}.parquet"
