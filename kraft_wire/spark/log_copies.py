@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from kraft_wire.spark.log_copy import LogCopy
 from kraft_wire.spark.log_splits import FilePiece, log_pieces, snapshot_pieces
 from kraft_wire.spark.log_store import LogBounds, LogRange
 from kraft_wire.spark.positions import LogPosition
+from kraft_wire.storage.recovery import has_leftovers
 
 
 class LogCopies(msgspec.Struct, frozen=True):
@@ -78,7 +80,7 @@ def check_not_gone(copies: Sequence[LogCopy]) -> None:
     if not all(copy.is_empty for copy in copies):
         return
     for copy in copies:
-        if copy.durable_offset or copy.has_leftovers:
+        if copy.durable_offset or has_leftovers(Path(copy.path)):
             raise LogGone(
                 f"{copy.path}: there was a log, and none of its segments is left. Restore them from a copy, "
                 "or leave the folder out"

@@ -13,8 +13,6 @@ import msgspec
 from msgspec.structs import replace
 
 from kraft_wire.log.batch import BatchHeader
-from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
-from kraft_wire.log.files import INDEX_SUFFIX
 from kraft_wire.log.recovery import committed_end, is_ahead
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.spark.batch_walk import BatchWalk, Run
@@ -60,12 +58,6 @@ class LogCopy(msgspec.Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         return not self.segments and not self.snapshots
-
-    @property
-    def has_leftovers(self) -> bool:
-        """What lies beside segments, and outlives those that somebody deletes."""
-        folder = Path(self.path)
-        return (folder / EPOCH_CHECKPOINT).exists() or any(folder.glob(f"*{INDEX_SUFFIX}"))
 
     @property
     def reach(self) -> tuple[int, int, int]:

@@ -51,7 +51,7 @@ from kraft_wire.storage.folder import (
 )
 from kraft_wire.storage.index_check import offset_index_problem, time_index_problem
 from kraft_wire.storage.quorum_state import read_election_state
-from kraft_wire.storage.recovery import LOG_IS_GONE, Diagnosis, diagnose, scan
+from kraft_wire.storage.recovery import LOG_IS_GONE, Diagnosis, diagnose, has_leftovers, scan
 from kraft_wire.storage.remembered import (
     LOST_BELOW,
     LOST_BELOW_UNLESS_ALONE,
@@ -305,8 +305,7 @@ class _Inspector:
 
     def _had_log(self) -> bool:
         """A node makes its first segment before it takes part in anything."""
-        files = (self.partition / EPOCH_CHECKPOINT, *self.partition.glob(f"*{INDEX_SUFFIX}"))
-        return bool(self.quorum_epoch) or any(path.exists() for path in files)
+        return bool(self.quorum_epoch) or has_leftovers(self.partition)
 
     def _open_segments(self, stack: ExitStack) -> list[Segment]:
         segments = []

@@ -29,7 +29,7 @@ from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import CorruptBatch, MalformedFile
-from kraft_wire.log.files import QUORUM_STATE
+from kraft_wire.log.files import INDEX_SUFFIX, QUORUM_STATE
 from kraft_wire.log.recovery import Covered, Rest, holds_all, is_history, is_torn_tail, lost_below
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.batch_reader import read_batches
@@ -84,6 +84,11 @@ def had_records_below(folder: Path) -> int:
     except (FileNotFoundError, MalformedFile):
         return 0
     return entries[-1].start_offset + 1 if entries else 0
+
+
+def has_leftovers(folder: Path) -> bool:
+    """Whether anything lies there that is made with segments, and outlives those that somebody deletes."""
+    return (folder / EPOCH_CHECKPOINT).exists() or any(folder.glob(f"*{INDEX_SUFFIX}"))
 
 
 def diagnose(
