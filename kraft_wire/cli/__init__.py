@@ -16,7 +16,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        return _stop_writing()
+        from kraft_wire.cli.errors import EXIT_OK, stop_writing
+
+        stop_writing()
+        return EXIT_OK
     except Exception as error:
         from kraft_wire.cli.errors import EXIT_FAILED, explain
 
@@ -38,13 +41,3 @@ def _run(words: list[str]) -> int:
     from kraft_wire.cli.app import run
 
     return run(words)
-
-
-def _stop_writing() -> int:
-    """The reader of our output is gone, as with ``| head``: what is left to flush must not complain."""
-    import os
-
-    from kraft_wire.cli.errors import EXIT_OK
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_OK

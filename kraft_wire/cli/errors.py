@@ -1,11 +1,13 @@
 """What a command may fail with in one line, without a traceback.
 
 Exit codes of every command: 0 done; 1 refused or failed, the reason on stderr; 130 interrupted from the
-keyboard.
+keyboard; 128 and a signal's number where that one cut short what was to be done.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
 EXIT_OK = 0
@@ -58,6 +60,11 @@ def run_to_the_end(run: Callable[[], int]) -> int:
         else:
             log.error("the process ends", error=reason)
         return EXIT_FAILED
+
+
+def stop_writing() -> None:
+    """The reader of our output is gone, as with ``| head``: what is left to flush must not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain_os_error(error: OSError) -> str:

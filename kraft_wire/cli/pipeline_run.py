@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import SIGINT
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
 import msgspec
 from cyclopts import Parameter
 
-from kraft_wire.cli.errors import EXIT_OK, CommandError
+from kraft_wire.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, stop_writing
 from kraft_wire.cli.pipeline_extra import check_extra
 from kraft_wire.cli.stop_signals import StopSignals
+from kraft_wire.client.addresses import BOOTSTRAP
 from kraft_wire.spark.pipeline.formats import TableFormat, open_lake
 from kraft_wire.spark.pipeline.lake import one_command
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUIET: Final = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 CONNECT_PORT: Final = 15002
 CONNECT_TIMEOUT_S: Final = 10
-OURS: Final = {"path", "paths", "bootstrap.controllers", "table", "columns", "endingoffsets"}
+OURS: Final = {"path", "paths", BOOTSTRAP, "table", "columns", "endingoffsets"}
 
 
 def pipeline_run(
@@ -81,17 +83,10 @@ def pipeline_run(
         check_extra("delta", "deltalake")
     _check(options, target, format, is_here=remote is None and bootstrap_controllers is None)
     from py4j.protocol import Py4JNetworkError
-    from pyspark.errors import PySparkException
 
     from kraft_wire.spark.pipeline.run import run
-    from kraft_wire.spark.session import session
 
-    if remote is None:
-        settings = {**QUIET, **settings}
-    try:
-        spark = session(master or "local[*]", settings, remote=remote)
-    except PySparkException as error:
-        raise CommandError(f"Spark doesn't start: {error}") from None
+    spark = _session(master, remote, settings)
     is_complete = False
     with StopSignals("kraft-wire: stopping after this batch; once more stops at once") as signals:
         interval = None if once else trigger_interval
@@ -105,8 +100,24 @@ def pipeline_run(
         except (Py4JNetworkError, ConnectionError):
             if signals.came is None:
                 raise  # else Java has got the same signal, and is gone already
-    is_cut_short = once and not is_complete
-    return 128 + signals.came if signals.came == SIGINT or (signals.came and is_cut_short) else EXIT_OK
+    if signals.came == SIGINT:
+        return EXIT_INTERRUPTED
+    if signals.came is not None and once and not is_complete:
+        return 128 + signals.came
+    return EXIT_OK
+
+
+def _session(master: str | None, remote: str | None, settings: Mapping[str, str]) -> SparkSession:
+    """Raises CommandError."""
+    from pyspark.errors import PySparkException
+
+    from kraft_wire.spark.session import session
+
+    quiet = QUIET if remote is None else {}
+    try:
+        return session(master or "local[*]", {**quiet, **settings}, remote=remote)
+    except PySparkException as error:
+        raise CommandError(f"Spark doesn't start: {error}") from None
 
 
 def _options(source: Sequence[str], controllers: str | None, given: Sequence[str]) -> dict[str, str]:
@@ -118,7 +129,7 @@ def _options(source: Sequence[str], controllers: str | None, given: Sequence[str
     if bool(source) == (controllers is not None):
         raise CommandError("give either --source or --bootstrap-controllers")
     if controllers is not None:
-        return {**options, "bootstrap.controllers": controllers}
+        return {**options, BOOTSTRAP: controllers}
     from kraft_wire.spark.log_folders import whole_pattern  # a server isn't where we are
 
     return {**options, "paths": msgspec.json.encode([whole_pattern(path) for path in source]).decode()}
@@ -132,11 +143,8 @@ def _check(options: Mapping[str, str], target: Path, format: TableFormat, *, is_
     try:
         parsed = parse_options({name.lower(): text for name, text in options.items()})
     except BadOption as error:
-        given = str(error)
-        ours = given.removeprefix("bootstrap.controllers")
-        raise CommandError(
-            f"--option {given}" if ours == given else f"--bootstrap-controllers{ours}"
-        ) from None
+        reason = f"--option {error}"
+        raise CommandError(reason.replace(f"--option {BOOTSTRAP}:", "--bootstrap-controllers:")) from None
     if is_here:
         find_folders(parsed.paths)
     with one_command(target.absolute()), open_lake(target.absolute(), format):
@@ -148,7 +156,7 @@ def _say(line: str) -> None:
     try:
         print(line, flush=True)
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the process lives
+        stop_writing()
 
 
 def _check_server(remote: str) -> None:
