@@ -67,7 +67,7 @@ def start(workspace: Workspace, tools: ToolServer, story: Story) -> ControllerQu
     began = time.monotonic()
     quorum.start_brokers(BROKERS)
     story.tell(f"{BROKERS} Apache Kafka {NEWEST_KAFKA} brokers registered and unfenced in {ms_since(began)}")
-    admin = clients.admin(quorum.bootstrap)
+    admin = clients.admin(quorum.bootstrap)  # not the quorum's own, which complains of brokers that stop
     for topic in ("orders", "payments"):
         clients.create_topic(admin, topic, PARTITIONS, BROKERS)
     wait_until(lambda: in_sync(quorum, "orders") == BROKERS, "all of `orders` in sync")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from compat.harness.commands import running
 from compat.harness.connect_server import connect_server
 from compat.harness.histories import History, write_log
 from compat.harness.lakes import DERIVED, compare
@@ -65,9 +66,7 @@ def test_a_pipeline_that_is_asked_to_stop_does_so_after_its_batch(remote: str, t
     write_log(tmp_path / "logs", History("one", 1, 120))
     few = ["--option", "maxOffsetsPerTrigger=20"]
     words = command("--remote", remote, "--source", "logs", "--target", "lake", *few)
-    with subprocess.Popen(
-        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with running(words, tmp_path) as process:
         wait_until(lambda: any(tmp_path.glob("lake/_kraft/staging/*")), "the first batch to be begun")
         process.send_signal(signal.SIGTERM)
         told, said = process.communicate(timeout=120)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
 from pyspark.sql import SparkSession
 
 from compat.harness.histories import History, write_log
@@ -23,10 +24,12 @@ EXAMPLE = ROOT / "examples" / "declarative"
 
 def run_example(project: Path, source: Path) -> None:
     settings = {**FEW_ROWS, "spark.kraft.path": str(source)}
-    specification = (EXAMPLE / "spark-pipeline.yml").read_text()
-    specification = specification.replace("file:///tmp/kraft-wire-pipeline", (project / "storage").as_uri())
-    lines = [f'  {name}: "{value}"' for name, value in FEW_ROWS.items() if name.startswith("spark.sql.")]
-    project.joinpath("spark-pipeline.yml").write_text("\n".join([specification.rstrip(), *lines]))
+    specification = yaml.safe_load((EXAMPLE / "spark-pipeline.yml").read_text())
+    specification["storage"] = (project / "storage").as_uri()
+    specification["configuration"] |= {
+        name: value for name, value in FEW_ROWS.items() if name.startswith("spark.sql.")
+    }
+    project.joinpath("spark-pipeline.yml").write_text(yaml.safe_dump(specification))
     project.joinpath("transformations").symlink_to(EXAMPLE / "transformations")
     programs = Path(sys.executable).parent
     subprocess.run(

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from compat.harness.commands import running
 from compat.harness.histories import History, write_log
 from compat.harness.lakes import check_lake
 from compat.harness.spark import FEW_ROWS
@@ -86,11 +87,11 @@ def test_a_pipeline_that_is_asked_to_stop_does_so_between_batches_and_quietly(
     """What was to read everything that is there hasn't done it."""
     write_log(tmp_path / "logs", History("one", 1, 120))
     words = command(tmp_path / "logs", tmp_path / "lake", 30, *when)
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    rest, said = process.communicate(timeout=120)
+    with running(words, tmp_path) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        rest, said = process.communicate(timeout=120)
     assert process.returncode == exit_code
     batches = [first, *rest.splitlines()]
     assert first.startswith("batch 0: 30 records") and len(batches) < 4

@@ -99,9 +99,8 @@ class Lake:
         """Let others have it."""
         self._lock.close()
 
-    @property
-    def id(self) -> str:
-        """By which whoever sees the same path can tell that it is the same lake."""
+    def identify(self) -> str:
+        """An id, given when it is asked for first, by which others can tell that they see the same lake."""
         known = lake_id(self.target)
         if known is None:
             known = uuid4().hex
@@ -262,7 +261,7 @@ def checkpoint_of(target: Path) -> Path:
 
 
 def lake_id(target: Path) -> str | None:
-    """``Lake.id``, None where there is no lake."""
+    """What ``Lake.identify`` gave; None where there is no lake."""
     try:
         return target.joinpath(_ID).read_text()
     except FileNotFoundError:

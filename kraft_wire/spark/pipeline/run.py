@@ -53,7 +53,7 @@ def run(
                 if not is_remote():
                     _hush(spark)
                     return _run(stream_of(spark, source, target), lake, interval, progress, should_stop)
-                lake_id = lake.id
+                lake_id = lake.identify()
             from kraft_wire.spark.pipeline.on_server import run_on_server
 
             stream = stream_of(spark, source, target)
