@@ -1,5 +1,5 @@
-# `make demo` runs it, `make test` proves it, `make check` is quick enough for every save.
-# Everything lands in .venv and .kafka; `make clean` removes both.
+# `make` lists the targets. Downloads and installed packages go to .venv and .kafka, build products to build
+# and dist; `make clean` removes them all.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -13,22 +13,27 @@ VENV_STAMP := $(VENV)/.complete
 
 KAFKA := .kafka
 KAFKA_SERVERS := 4.4.0 4.3.1 4.0.2
-# The newest version whose command-line tools are published; they work against every server.
+# The newest version whose command-line tools are published; they work with every server version.
 KAFKA_TOOLS := 4.3.1
-# Whose messages the codec is judged by, beside those of the servers; nothing of it is run.
+# A version that is never run: only its message classes are compared with our codec.
 KAFKA_SCHEMAS := 3.9.2
+# The size of the jars of each version, for the messages.
+SIZE_4.4.0 := 43 MB
+SIZE_4.3.1 := 56 MB, with the tools
+SIZE_4.0.2 := 42 MB
+SIZE_3.9.2 := 14 MB
 KAFKA_POM := compat/kafka/pom.xml
 KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete) $(KAFKA_SCHEMAS:%=$(KAFKA)/%/.complete)
 TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
 CODEC_JUDGE_STAMP := $(KAFKA)/codec-judge/.complete
 CODEC_JUDGE_SOURCES := $(patsubst %,compat/java/%.java,CodecJudge GeneratedClasses RandomInstances)
 SCHEMA_JUDGE_STAMP := $(KAFKA)/schema-judge/.complete
-# With these Kafka and Spark start in about half the time.
+# With these class archives (JEP 350) Kafka and Spark start in about half the time.
 CLASS_ARCHIVES := build/class-archives
 KAFKA_ARCHIVES := $(KAFKA_SERVERS:%=$(CLASS_ARCHIVES)/%.jsa)
 SPARK_ARCHIVE := $(CLASS_ARCHIVES)/spark.jsa
 
-# The optional wheel is never installed into .venv: tests find it unpacked here.
+# The optional wheel is never installed into .venv: tests use this unpacked copy.
 COMPILED_SITE := build/compiled-site
 COMPILED_STAMP := $(COMPILED_SITE)/.complete
 COMPILED_WHEEL := dist/kraft_wire_compiled-*.whl
@@ -36,7 +41,7 @@ SANITIZED_SITE := build/sanitized-site
 SANITIZED_STAMP := $(SANITIZED_SITE)/.complete
 SAMPLES_SITE := build/samples-site
 SAMPLES_STAMP := $(SAMPLES_SITE)/.complete
-# Tests that run on sample schemas, which are compiled as well; and those of them that run on nothing else.
+# SAMPLE_TESTS use sample schemas, which are also compiled. SAMPLES_ALONE are those that use nothing else.
 SAMPLE_TESTS := $(patsubst %,tests/protocol/test_protocol_%.py,envelopes json second_reading tag_rules version_rules wire_rules)
 SAMPLES_ALONE := $(filter %_rules.py,$(SAMPLE_TESTS))
 SANITIZE := -fsanitize=address,undefined
@@ -45,39 +50,45 @@ COMPILED_INPUTS := $(shell find codegen compiled schemas/kafka/4.4.0 -type f -no
 MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
 COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release 17 -d $(@D)/classes
-# Maven's launcher colours even its silence: what it says is shown only when it fails.
+# Maven writes colour codes even with --quiet, so its output is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
 .PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec bench-spark lock clean
 
 help:
-	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
-	@echo 'make demo-pipeline   a cluster'"'"'s history becomes tables, with Spark, from start to end'
-	@echo 'make test    all tests, those with real Kafka brokers included'
-	@echo 'make check   format, lint, types, import contracts, generated code'
-	@echo 'make format  let ruff format and fix what it can'
-	@echo 'make campaign   the simulator for as long as you like: OPTIONS="--hours 8 --first 1000000"; the result goes to tests/sim/campaign.txt'
-	@echo 'make bench   our controller beside the Java one'
-	@echo 'make bench-codec   our codec beside the Java one and those of Python clients'
-	@echo 'make bench-spark   metadata logs as tables, beside kafka-dump-log'
-	@echo 'make wheel-compiled   the optional wheel with the compiled codec, into dist'
-	@echo 'make lock    resolve the dependencies of pyproject.toml anew into requirements.lock'
-	@echo 'make clean   remove what the other targets made'
+	@echo 'make demo            start our controller and a real Kafka broker, produce and consume messages'
+	@echo 'make demo-pipeline   start a cluster and turn its metadata log into tables with Spark'
+	@echo 'make test            run all tests, including those with real Kafka brokers and Spark (long)'
+	@echo 'make test-unit       run the tests that need neither Java nor Kafka'
+	@echo 'make test-compiled   run the codec tests on the compiled codec'
+	@echo 'make test-compat     run the tests with Kafka brokers, tools and clients, and with Spark'
+	@echo 'make check           check format, lint, types, import contracts and generated code'
+	@echo 'make format          format the code and apply the automatic fixes of ruff'
+	@echo 'make campaign        run the simulator as long as you like, for example OPTIONS="--hours 8 --first 1000000";'
+	@echo '                     the result goes to tests/sim/campaign.txt'
+	@echo 'make bench           compare the speed of our controller with Java'"'"'s'
+	@echo 'make bench-codec     compare the speed of our codec with Java'"'"'s and with other Python codecs'
+	@echo 'make bench-spark     measure how fast metadata logs become tables, beside kafka-dump-log'
+	@echo 'make wheel-compiled  build the optional wheel with the compiled codec into dist'
+	@echo 'make venv            install the Python dependencies into .venv'
+	@echo 'make kafka           fetch the Kafka versions that the tests use into .kafka'
+	@echo 'make lock            resolve the dependencies of pyproject.toml again and write requirements.lock'
+	@echo 'make clean           remove everything that the other targets made'
 
-# --- what the machine must have
+# --- programs that must be installed
 
 java:
-	@command -v java >/dev/null || { echo 'make: no `java` on the PATH: install a Java runtime, version 17 or newer (Debian: apt-get install default-jre-headless)' >&2; exit 1; }
+	@command -v java >/dev/null || { echo 'make: no `java` on the PATH: install Java 17 or newer (Debian: apt-get install default-jre-headless)' >&2; exit 1; }
 	@major=$$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1); \
-	[ "$${major:-0}" -ge 17 ] || { echo "make: Kafka 4 brokers need Java 17 or newer, and \`java\` on the PATH says it is version $${major:-unknown}" >&2; exit 1; }
+	[ "$${major:-0}" -ge 17 ] || { echo "make: Kafka 4 brokers need Java 17 or newer, but \`java\` on the PATH is version $${major:-unknown}" >&2; exit 1; }
 
 maven:
-	@command -v mvn >/dev/null || { echo 'make: no `mvn` on the PATH: install Apache Maven, which fetches the Kafka jars (Debian: apt-get install maven)' >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo 'make: no `mvn` on the PATH: install Apache Maven, which downloads the Kafka jars (Debian: apt-get install maven)' >&2; exit 1; }
 
 kcat:
 	@command -v kcat >/dev/null && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo 'make: installing kcat'; \
+		echo 'make: installing kcat with apt-get'; \
 		apt-get -qq install -y kcat || { apt-get -qq update && apt-get -qq install -y kcat; }; \
 	else \
 		echo 'make: no `kcat` on the PATH: install it from your system'"'"'s packages (Debian: sudo apt-get install kcat)' >&2; exit 1; \
@@ -86,35 +97,39 @@ kcat:
 strace:
 	@command -v strace >/dev/null && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo 'make: installing strace'; \
+		echo 'make: installing strace with apt-get'; \
 		apt-get -qq install -y strace || { apt-get -qq update && apt-get -qq install -y strace; }; \
 	else \
-		echo 'make: no `strace` on the PATH: install it from your system'"'"'s packages, for disks that fail (Debian: sudo apt-get install strace)' >&2; exit 1; \
+		echo 'make: no `strace` on the PATH: the tests simulate failing disks with it; install it from your system'"'"'s packages (Debian: sudo apt-get install strace)' >&2; exit 1; \
 	fi
 
-# Root as well, which the tests themselves ask for: they make namespaces, loop devices and mounts.
+# These tests also need root, and say so: they create network namespaces, loop devices and mounts.
 network:
 	@command -v ip >/dev/null && command -v nsenter >/dev/null && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo 'make: installing iproute2 and util-linux'; \
+		echo 'make: installing iproute2 and util-linux with apt-get'; \
 		apt-get -qq install -y iproute2 util-linux || { apt-get -qq update && apt-get -qq install -y iproute2 util-linux; }; \
 	else \
-		echo 'make: no `ip` or no `nsenter` on the PATH: install them from your system'"'"'s packages, for networks that are cut (Debian: sudo apt-get install iproute2 util-linux)' >&2; exit 1; \
+		echo 'make: no `ip` or no `nsenter` on the PATH: the tests simulate network partitions with them; install them from your system'"'"'s packages (Debian: sudo apt-get install iproute2 util-linux)' >&2; exit 1; \
 	fi
 
 compiler:
-	@command -v gcc >/dev/null || command -v cc >/dev/null || { echo 'make: no `gcc` on the PATH: install a C compiler, for the compiled codec (Debian: apt-get install gcc libc6-dev)' >&2; exit 1; }
-	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo 'make: the C headers of $(PYTHON) are missing: install them, for the compiled codec (Debian: apt-get install python3-dev)' >&2; exit 1; }
+	@command -v gcc >/dev/null || command -v cc >/dev/null || { echo 'make: no `gcc` on the PATH: the compiled codec needs a C compiler; install one (Debian: apt-get install gcc libc6-dev)' >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo 'make: the C headers of $(PYTHON) are missing, and the compiled codec needs them; install them (Debian: apt-get install python3-dev)' >&2; exit 1; }
 
-# --- what is made here
+# --- dependencies and build products
 
 venv: $(VENV_STAMP)
 
 $(VENV_STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: $(PYTHON) is missing or older than Python 3.11: install a newer one, or name it as in `make PYTHON=python3.12 $(MAKECMDGOALS)`' >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: $(PYTHON) is missing or older than Python 3.11: install a newer one, or pass its name: `make PYTHON=python3.12 $(MAKECMDGOALS)`' >&2; exit 1; }
+	@echo 'make: creating a virtual environment in $(VENV)'
+	@$(PYTHON) -m venv $(VENV)
+	@echo 'make: installing the dependencies into $(VENV) (1.3 GB with Spark; a minute or more, without output)'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo 'make: installing kraft-wire into $(VENV)'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo 'make: compiling the Python sources to bytecode (some seconds)'
 	@$(BIN)/python -m compileall -q kraft_wire codegen
 	@touch $@
 
@@ -123,14 +138,14 @@ kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP) $(CODEC_JUDGE_STAMP) $(SCHEMA_JUDGE_
 KAFKA_PROFILES = $(if $(filter $(KAFKA_SCHEMAS),$*),schemas,server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools))
 
 $(KAFKA)/%/.complete: $(KAFKA_POM) | java maven
-	@echo 'make: fetching Kafka $*'
+	@echo 'make: fetching Kafka $* with Maven ($(SIZE_$*))'
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(MVN) -P $(KAFKA_PROFILES) -Dkafka.version=$* $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)) $(QUIETLY)
 	@touch $@
 
 $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
-	@echo 'make: compiling the tool server'
+	@echo 'make: fetching a Java compiler (3 MB) and compiling the server of Kafka tools, compat/java/ToolServer.java'
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(MVN) -P compiler $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/compiler) $(QUIETLY)
@@ -138,14 +153,14 @@ $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
 	@touch $@
 
 $(CODEC_JUDGE_STAMP): $(CODEC_JUDGE_SOURCES) $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0/.complete
-	@echo 'make: compiling the codec judge'
+	@echo 'make: compiling the codec judge, compat/java/CodecJudge.java'
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $(CODEC_JUDGE_SOURCES)
 	@touch $@
 
 $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA_POM) | java maven
-	@echo 'make: compiling the schema judge'
+	@echo 'make: fetching Kafka'"'"'s message generator (7 MB) and compiling the schema judge, compat/java/SchemaJudge.java'
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(MVN) -P generator -Dkafka.version=$(KAFKA_TOOLS) $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/jars) $(QUIETLY)
@@ -153,19 +168,20 @@ $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA
 	@touch $@
 
 $(KAFKA_ARCHIVES): $(CLASS_ARCHIVES)/%.jsa: $(KAFKA)/%/.complete $(TOOL_SERVER_STAMP) | venv
-	@echo 'make: archiving the classes of Kafka $*'
-	@$(BIN)/python -m compat.archive_classes $*
+	@echo 'make: running Kafka $* once to archive its classes (about 20 s; later starts take half the time)'
+	@$(BIN)/python -m compat.harness.kafka.archive_classes $*
 
 $(SPARK_ARCHIVE): $(VENV_STAMP)
-	@echo 'make: archiving the classes of Spark'
-	@$(BIN)/python -m compat.archive_classes spark
+	@echo 'make: running Spark once to archive its classes (about a minute; later starts take half the time)'
+	@$(BIN)/python -m compat.harness.kafka.archive_classes spark
 
 wheel-compiled: $(COMPILED_STAMP)
-	@echo "make: the wheel is $$(echo $(COMPILED_WHEEL))"
+	@echo "make: built $$(echo $(COMPILED_WHEEL))"
 
-# Folders for the sources, the wheel, and the wheel's contents; what writes the messages' part of the sources.
+# Arguments: the folders of the sources, of the wheel, and of the unpacked wheel; optionally the command that
+# generates the sources of the messages.
 define compile_codec
-@echo 'make: compiling the codec'
+@echo 'make: generating the sources of the compiled codec in $(1) and compiling them (a minute or more)'
 @rm -rf $(1) $(2)/kraft_wire_compiled-*.whl $(3)
 @mkdir -p $(1)
 @cp -r compiled/. $(1)
@@ -175,7 +191,7 @@ define compile_codec
 @touch $(3)/.complete
 endef
 
-# A wheel that is gone is made again.
+# A wheel that was deleted is built again.
 $(COMPILED_STAMP): $(COMPILED_INPUTS) $(if $(wildcard $(COMPILED_WHEEL)),,no-wheel) | venv compiler
 	$(call compile_codec,build/compiled,dist,$(@D))
 
@@ -184,49 +200,55 @@ $(SANITIZED_STAMP): export LDFLAGS := $(SANITIZE)
 $(SANITIZED_STAMP): $(COMPILED_INPUTS) | venv compiler
 	$(call compile_codec,build/sanitized,build/sanitized-wheel,$(@D))
 
-# The same wheel, but for the sample schemas of tests and the committed packages that aren't Kafka's.
+# The same wheel for the sample schemas of the tests and for the generated packages that aren't Kafka's.
 $(SAMPLES_STAMP): export KRAFT_WIRE_SAMPLES := $(abspath build/samples)
-$(SAMPLES_STAMP): $(COMPILED_INPUTS) $(SAMPLE_TESTS) $(wildcard tests/*.py tests/protocol/fuzzing.py schemas/kip-853/*) | venv compiler
+$(SAMPLES_STAMP): $(COMPILED_INPUTS) $(SAMPLE_TESTS) $(wildcard tests/support/*.py tests/protocol/fuzzing.py schemas/kip-853/*) | venv compiler
 	@rm -rf build/samples
 	@mkdir -p build/samples
-	@echo 'make: gathering sample schemas'
+	@echo 'make: running the tests with sample schemas once, to collect the schemas (about a minute)'
 	@$(BIN)/pytest --quiet --no-header -n 2 $(SAMPLE_TESTS) tests/protocol/test_protocol_fuzz.py -k 'not fuzzed' --fuzz-inputs 1 >build/samples/log || { cat build/samples/log >&2; exit 1; }
-	$(call compile_codec,build/compiled-samples,build/samples-wheel,$(@D),PYTHONPATH=.:tests $(BIN)/python compiled/samples/write_samples.py)
+	$(call compile_codec,build/compiled-samples,build/samples-wheel,$(@D),PYTHONPATH=. $(BIN)/python compiled/samples/write_samples.py)
 
 , := ,
 
-# --- what one does with it
+# --- demos, tests, benchmarks
 
 demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
-	@$(BIN)/python -m compat.demo
+	@echo 'make: running our controller with a Kafka 4.4.0 broker (10 to 40 s)'
+	@$(BIN)/python -m compat.demos.broker
 
 demo-pipeline: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
-	@$(BIN)/python -m compat.demo_pipeline
+	@echo 'make: running three controllers, three Kafka 4.4.0 brokers and the table pipeline (1 to 3 minutes)'
+	@$(BIN)/python -m compat.demos.pipeline
 
 test: test-unit test-compiled test-compat
 
 test-unit: venv strace
+	@echo 'make: running the unit tests, with two processes'
 	$(BIN)/pytest tests -n 2 --dist worksteal
 
-# What holds for the codec holds for the compiled one. compiled/tests fails where it is not what runs.
+# The codec's tests run again on the compiled codec. compiled/tests fails if the compiled codec isn't in use.
 test-compiled: venv kafka $(COMPILED_STAMP) $(SAMPLES_STAMP)
-	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests $(filter-out $(SAMPLES_ALONE),$(wildcard tests/protocol/test_*.py)) \
-		compat/tests/test_codec_judge.py compat/tests/test_peers_codecs_agree.py compat/tests/test_peers_at_the_wire.py -n 2
+	@echo 'make: running the codec tests on the compiled codec, with two processes (three runs)'
+	PYTHONPATH=$(COMPILED_SITE) $(BIN)/pytest compiled/tests $(filter-out $(SAMPLES_ALONE),$(wildcard tests/protocol/test_*.py)) tests/wire/test_served_versions.py \
+		compat/interop/codec/test_codec_judge.py \
+		compat/interop/clients/test_client_codecs_agree.py compat/interop/clients/test_client_codecs_on_the_wire.py -n 2
 	PYTHONPATH=$(SAMPLES_SITE) $(BIN)/pytest compiled/samples $(SAMPLE_TESTS) -n 2
 	PYTHONPATH=$(SAMPLES_SITE) $(BIN)/pytest tests/protocol/test_protocol_fuzz.py -k 'sample or kip_853' -n 2
 
-# Memory errors and undefined behaviour end the process, with a report.
+# Memory errors and undefined behaviour end the process with a report.
 test-compiled-sanitized: venv $(SANITIZED_STAMP)
 	PYTHONPATH=$(SANITIZED_SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		$(BIN)/pytest compiled/tests -n 2
 
 test-compat: venv kafka kcat strace network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
+	@echo 'make: running the tests with Kafka and Spark, with three processes'
 	$(BIN)/pytest compat -n 3 --dist loadfile --no-loadscope-reorder
 
-# More by OPTIONS (see `python tests/sim/campaign.py --help`); the result is tests/sim/campaign.txt.
+# OPTIONS are those of `python -m tests.sim.campaign --help`; the result is tests/sim/campaign.txt.
 campaign: venv
-	@$(BIN)/python tests/sim/campaign.py $(OPTIONS)
+	@$(BIN)/python -m tests.sim.campaign $(OPTIONS)
 
 check: venv
 	$(BIN)/ruff format --check --quiet .
@@ -240,19 +262,20 @@ format: venv
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# A part of it by OPTIONS: `make bench OPTIONS="--only quorum large"` (see `python -m compat.bench --help`).
+# OPTIONS are those of `python -m compat.benches.controller --help`: `make bench OPTIONS="--only quorum large"`.
 bench: venv kafka
-	@$(BIN)/python -m compat.bench $(OPTIONS)
+	@$(BIN)/python -m compat.benches.controller $(OPTIONS)
 
-# More by OPTIONS: `make bench-codec OPTIONS=--quick` (see `python -m compat.bench_codec --help`).
+# OPTIONS are those of `python -m compat.benches.codec --help`: `make bench-codec OPTIONS=--quick`.
 bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) $(COMPILED_STAMP)
-	@$(BIN)/python -m compat.bench_codec --compiled $(COMPILED_SITE) $(OPTIONS)
+	@$(BIN)/python -m compat.benches.codec --compiled $(COMPILED_SITE) $(OPTIONS)
 
-# A part of it by OPTIONS: `make bench-spark OPTIONS="--only decode"` (see `python -m compat.bench_spark --help`).
+# OPTIONS are those of `python -m compat.benches.spark --help`: `make bench-spark OPTIONS="--only decode"`.
 bench-spark: venv $(KAFKA)/$(KAFKA_TOOLS)/.complete
-	@$(BIN)/python -m compat.bench_spark $(OPTIONS)
+	@$(BIN)/python -m compat.benches.spark $(OPTIONS)
 
 lock:
+	@echo 'make: resolving the dependencies of pyproject.toml (a minute or more)'
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	$(PYTHON) -m venv "$$scratch"; \
 	"$$scratch/bin/pip" install --quiet --disable-pip-version-check uv; \

@@ -1,4 +1,5 @@
-"""``python -m codegen import | diff | generate | cython``: Kafka's message schemas, and code made of them."""
+"""``python -m codegen import | diff | generate | cython``: import Kafka's message schemas and generate code
+from them."""
 
 from __future__ import annotations
 
@@ -7,22 +8,23 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from codegen.cython_package import write_cython
+from codegen.cython.package import write_cython
 from codegen.diff import compare
 from codegen.diff.report import as_json, as_text
-from codegen.errors import ImportFailed, SchemaError, TargetFailed, TargetRefused
 from codegen.generate import differences, render, write
 from codegen.importer import import_schemas, is_version
 from codegen.packages import PACKAGES, SCHEMAS, Package
-from codegen.sources import read_schemas
+from codegen.schema.errors import ImportFailed, SchemaError, TargetFailed, TargetRefused
+from codegen.schema.sources import read_schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code.
+    """Run one command and return the exit code.
 
-    0 is success, 1 what failed, differs or is incompatible, 2 wrong usage; and for diff what can't be read.
+    0 is success, 1 a failure, a difference or an incompatible change, 2 wrong usage, or for diff an
+    unreadable schema.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -103,7 +105,7 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _schemas_called(name: str, root: Path) -> Path:
-    """A folder by its path, or the imported schemas of a version of Kafka."""
+    """Return a folder by its path, or the imported schemas of a version of Kafka."""
     for folder in (Path(name), root / SCHEMAS / name):
         if folder.exists():
             return folder
@@ -112,7 +114,7 @@ def _schemas_called(name: str, root: Path) -> Path:
 
 
 def _generate_package(package: Package, root: Path, check: bool) -> bool:
-    """Write one package, or compare it; returns whether it differs from its schemas afterwards."""
+    """Write one package, or compare it. Returns whether it still differs from its schemas."""
     schemas, target = root / package.schemas, root / package.target
     files = render(schemas, _name(schemas, root))
     if not check:
@@ -126,7 +128,8 @@ def _generate_package(package: Package, root: Path, check: bool) -> bool:
 
 
 def _name(path: Path, root: Path) -> str:
-    """The path from the project's root; elsewhere the folder's name, as headers tell no machine's paths."""
+    """Return the path from the project's root. Outside of it return the folder's name, so that headers
+    contain no local paths."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
 
 

@@ -1,4 +1,4 @@
-"""Generate a package of messages and its index, or compare it with what is there."""
+"""Generate a package of messages and its index, or compare it with the existing one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import keyword
 import sys
 from pathlib import Path
 
-from codegen.emit import MARK, emit_module
-from codegen.errors import SchemaError, TargetFailed, TargetRefused
+from codegen.emit.index import emit_index
+from codegen.emit.module import MARK, emit_module
+from codegen.emit.plan import MessagePlan, plan
 from codegen.importer import MANIFEST
-from codegen.index import emit_index
-from codegen.plan import MessagePlan, plan
-from codegen.sources import read_schemas
+from codegen.schema.errors import SchemaError, TargetFailed, TargetRefused
+from codegen.schema.sources import read_schemas
 
 
 def load_schemas(folder: Path) -> list[MessagePlan]:
@@ -21,7 +21,7 @@ def load_schemas(folder: Path) -> list[MessagePlan]:
 
 
 def artifacts_of(folder: Path) -> dict[str, str] | None:
-    """The artifact that published each schema, from the folder's MANIFEST; None where it has none."""
+    """Return the artifact that published each schema, from the folder's MANIFEST; None if it has none."""
     path = folder / MANIFEST
     if not path.exists():
         return None
@@ -29,11 +29,11 @@ def artifacts_of(folder: Path) -> dict[str, str] | None:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         return {name: jar["artifact"] for jar in manifest["jars"] for name in jar["schemas"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SchemaError(str(path), f"no manifest as `codegen import` writes it: {error!r}") from error
+        raise SchemaError(str(path), f"is not a manifest of `codegen import`: {error!r}") from error
 
 
 def render(folder: Path, source: str) -> dict[str, str]:
-    """The text of every generated file by its name; ``source`` names the folder in their headers.
+    """Return the text of every generated file by its name. ``source`` names the folder in their headers.
 
     Raises SchemaError.
     """
@@ -49,7 +49,8 @@ def render(folder: Path, source: str) -> dict[str, str]:
 
 
 def _insist_on_python(text: str, schema: str) -> None:
-    """Whatever a schema has that the emitter has not foreseen, its file is named, and nothing written."""
+    """Check that the emitted text compiles. If it doesn't, raise SchemaError with the schema's file, and
+    write nothing."""
     try:
         compile(text, schema, "exec", dont_inherit=True)
     except (SyntaxError, RecursionError, MemoryError) as error:
@@ -57,16 +58,16 @@ def _insist_on_python(text: str, schema: str) -> None:
 
 
 def differences(files: dict[str, str], target: Path) -> list[str]:
-    """The names of files that are missing from ``target``, differ, or should not be there."""
+    """Return the names of files that are missing from ``target``, differ, or should not be there."""
     present = {path.name: path.read_text(encoding="utf-8") for path in target.glob("*.py")}
     return sorted(name for name in files.keys() | present.keys() if files.get(name) != present.get(name))
 
 
 def write(files: dict[str, str], target: Path) -> list[str]:
-    """Make ``target`` hold exactly ``files``; returns the names of those that changed.
+    """Make ``target`` hold exactly ``files``, and return the names of those that changed.
 
-    Raises TargetRefused, before anything is touched, where that would overwrite or delete what was not
-    generated, or where the folder could not be imported; TargetFailed where it can't be written.
+    Raises TargetRefused, before any change, if that would overwrite or delete files that were not generated,
+    or if the folder could not be imported. Raises TargetFailed if it can't be written.
     """
     try:
         changed = differences(files, target)
@@ -84,13 +85,13 @@ def write(files: dict[str, str], target: Path) -> list[str]:
 
 def _refuse_foreign(target: Path, changed: list[str]) -> None:
     if not target.name.isidentifier() or keyword.iskeyword(target.name):
-        raise TargetRefused(target, "its name is no Python package's")
+        raise TargetRefused(target, "its name is not a valid name of a Python package")
     if target.name in sys.stdlib_module_names:
-        raise TargetRefused(target, f"{target.name} is a module of Python's own, which it would hide")
+        raise TargetRefused(target, f"it would hide {target.name}, a module of Python's standard library")
     if not target.exists():
         return
     if not target.is_dir():
-        raise TargetRefused(target, "it is no folder")
+        raise TargetRefused(target, "it is not a folder")
     if not _is_generated(target / "__init__.py") and any(
         path.name != "__pycache__" for path in target.iterdir()
     ):

@@ -1,7 +1,8 @@
-"""Take the schemas out of Kafka's published jars and keep their facts: no prose, no comments, no licence.
+"""Import the schemas from Kafka's published jars and keep their facts: no prose, no comments, no licence.
 
 A fact is a name, type, version range, flag, tag, default or listener: the keys that kafka_json.py knows,
-minus "about". The result is one file a message and a MANIFEST (JSON) that says which jar holds which schema.
+except "about". The result is one file per message and a MANIFEST (JSON) that says which jar holds which
+schema.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.errors import ImportFailed
-from codegen.kafka_json import FIELD_KEYS, MESSAGE_KEYS, PROSE_KEYS, STRUCT_KEYS, load, many
+from codegen.schema.errors import ImportFailed
+from codegen.schema.kafka_json import FIELD_KEYS, MESSAGE_KEYS, PROSE_KEYS, STRUCT_KEYS, load, many
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ JARS = (
     Jar("kafka-share-coordinator", "common/message/", since=(4, 0)),
     Jar("kafka-transaction-coordinator", "common/message/"),
 )
-"""Complete from OLDEST_KAFKA on."""
+"""All jars from OLDEST_KAFKA on."""
 OLDEST_KAFKA = (3, 9)
 MANIFEST = "MANIFEST"
 _VERSION = re.compile(r"(?P<major>\d+)\.(?P<minor>\d+)(\.\d+)*(-[A-Za-z0-9.-]+)?")
@@ -59,15 +60,15 @@ _DEPENDENCY = (
 
 
 def is_version(text: str) -> bool:
-    """Whether this is how a version of Kafka is written ("4.4.0")."""
+    """Whether this is written like a version of Kafka ("4.4.0")."""
     return _VERSION.fullmatch(text) is not None
 
 
 def jars_of(version: str) -> list[Jar]:
-    """The jars that hold the schemas of a version of Kafka ("4.4.0"). Raises ImportFailed."""
+    """Return the jars that hold the schemas of a version of Kafka ("4.4.0"). Raises ImportFailed."""
     match = _VERSION.fullmatch(version)
     if match is None:
-        raise ImportFailed(f"{version!r} is no version of Kafka; write 4.4.0")
+        raise ImportFailed(f"{version!r} is not a version of Kafka; write 4.4.0")
     release = int(match["major"]), int(match["minor"])
     if release < OLDEST_KAFKA:
         oldest = ".".join(map(str, OLDEST_KAFKA))
@@ -76,10 +77,10 @@ def jars_of(version: str) -> list[Jar]:
 
 
 def import_schemas(version: str, target: Path, jars: Path | None) -> int:
-    """Write the facts of every schema of Kafka ``version`` into ``target``; returns how many there are.
+    """Write the facts of every schema of Kafka ``version`` into ``target``, and return the number of schemas.
 
-    The jars come from the folder ``jars``, or from Maven when that is None. What an earlier import left in
-    ``target`` goes; a folder of anything else is refused. Raises ImportFailed or SchemaError.
+    The jars come from the folder ``jars``, or from Maven if that is None. The files of an earlier import in
+    ``target`` are deleted; a folder with other files is refused. Raises ImportFailed or SchemaError.
     """
     if target.exists() and not (target / MANIFEST).is_file() and any(target.iterdir()):
         raise ImportFailed(f"{target} holds something that was not imported; nothing is written there")
@@ -154,14 +155,15 @@ def _resolve(version: str, folder: Path) -> None:
 
 
 def _complaint(said: str) -> str:
-    """What Maven says is wrong: the first of its errors, in plain text."""
+    """Return the first of Maven's errors, in plain text."""
     lines = [line.strip() for line in _TERMINAL_CODE.sub("", said).splitlines() if line.strip()]
     errors = [line.removeprefix(_ERROR).strip() for line in lines if line.startswith(_ERROR)]
     return (errors or lines or ["it doesn't say why"])[0].removesuffix("-> [Help 1]").rstrip()
 
 
 def only_facts(node: Any, where: str) -> Any:
-    """The same schema without prose, keys in a fixed order, booleans that are false left out."""
+    """Return the same schema without prose, with keys in a fixed order, and without booleans that are
+    false."""
     return _facts(node, MESSAGE_KEYS, where)
 
 
@@ -183,7 +185,7 @@ def _facts(node: dict[str, Any], known: tuple[str, ...], where: str) -> dict[str
 
 
 def format_schema(node: dict[str, Any]) -> str:
-    """JSON text with one line a field, so that a change of a field is a change of a line."""
+    """Return JSON text with one line per field, so that a change of a field is a change of a line."""
     return _format(node, 0) + "\n"
 
 

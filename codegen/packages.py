@@ -1,4 +1,4 @@
-"""What is particular to the committed packages: their schemas, where they lie, what is usual in them."""
+"""The committed packages: their schemas, their folders, and the usual contents of their messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ NEWEST_KAFKA = "4.4.0"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A folder of schemas and the package made of it; both paths are relative to the project's root.
+    """A folder of schemas and the package generated from it. Both paths are relative to the project's root.
 
-    What the schemas are written in is told by their files (sources.py).
+    The names of the files show which language the schemas are written in (schema/sources.py).
     """
 
     schemas: Path
@@ -23,11 +23,12 @@ class Package:
 
 PACKAGES = (
     Package(SCHEMAS / NEWEST_KAFKA, Path("kraft_wire/protocol/messages")),
-    Package(Path("schemas/kip-853"), Path("kraft_wire/protocol/kip_853")),
+    Package(Path("schemas/kip-853"), Path("kraft_wire/raft/membership/kip_853")),
 )
 
 ONE_TOPIC_APIS = frozenset({"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Fetch", "FetchSnapshot"})
-"""KRaft's own APIs: they mostly speak of one topic with one partition, and get code for that."""
+"""KRaft's own APIs: their messages mostly have one topic with one partition, and get special code for
+that."""
 ONE_ELEMENT_ARRAYS = frozenset({"topics", "responses", "partitions"})
 NO_ELEMENT_ARRAYS = frozenset({"forgotten_topics_data", "aborted_transactions"})
-"""Their arrays of structs, by how many elements those mostly have."""
+"""The arrays of structs in their messages, by the usual number of elements."""

@@ -1,1 +1,1 @@
-"""Our controller beside real Apache Kafka: harness, interop tests, demo, benchmarks."""
+"""Everything that needs real Kafka: the harness, interop tests, judges, benchmarks and demos."""

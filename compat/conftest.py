@@ -1,4 +1,5 @@
-"""Fixtures of the interop tests: workspaces whose logs are shown on failure, one tool server a session."""
+"""Fixtures of the interop tests: workspaces whose logs are shown on failure, one tool server for a
+session."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compat.harness.kafka.tool_server import ToolServer
+from compat.harness.kafka.tools import KafkaTools
 from compat.harness.processes import Workspace
-from compat.harness.tool_server import ToolServer
-from compat.harness.tools import KafkaTools
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,11 +29,11 @@ SLOWEST = (
     "test_spark_pipeline.py",
     "test_log_folders_of_a_quorum.py",
 )
-"""Files that go first, in this order: begun last, one alone would keep one of two processes waiting."""
+"""The files that run first, in this order: a slow file at the end would leave all but one process idle."""
 
 
 def make_workspace(folder: Path) -> Iterator[Workspace]:
-    """For fixtures of any scope: `yield from make_workspace(...)`."""
+    """Open a workspace in a fixture of any scope: `yield from make_workspace(...)`."""
     with Workspace(folder) as workspace:
         open_workspaces.append(workspace)
         yield workspace
@@ -41,10 +42,10 @@ def make_workspace(folder: Path) -> Iterator[Workspace]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("codec judge")
-    group.addoption("--judge-cases", type=int, default=50_000, metavar="N", help="how many, at least")
-    group.addoption("--judge-seed", type=int, default=1, metavar="S", help="another seed, other cases")
+    group.addoption("--judge-cases", type=int, default=50_000, metavar="N", help="the least number of cases")
+    group.addoption("--judge-seed", type=int, default=1, metavar="S", help="the seed of the random cases")
     chaos = parser.getgroup("chaos")
-    chaos.addoption("--chaos-seed", type=int, default=1, metavar="S", help="other faults at other times")
+    chaos.addoption("--chaos-seed", type=int, default=1, metavar="S", help="the seed of the random faults")
     pipeline = parser.getgroup("pipeline")
     pipeline.addoption("--kills", type=int, default=5, metavar="N", help="how often the pipeline is killed")
 
@@ -56,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """A folder and processes for one test."""
+    """A workspace for one test."""
     yield from make_workspace(tmp_path)
 
 
@@ -73,8 +74,8 @@ def tools(tool_server: ToolServer) -> KafkaTools:
 
 @pytest.fixture(scope="module")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """A quick session; a file may name its settings as SPARK_SETTINGS."""
-    from compat.harness.spark import QUICK, quick_session
+    """A Spark session that starts quickly; a test file may define its settings as SPARK_SETTINGS."""
+    from compat.harness.tables.spark_session import QUICK, quick_session
 
     started = quick_session(getattr(request.module, "SPARK_SETTINGS", QUICK))
     yield started
@@ -83,7 +84,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the end of every process's log to a failed test's report."""
+    """Add the end of every process's log to a failed test's report."""
     report = yield
     if report.failed:
         for workspace in open_workspaces:

@@ -1,4 +1,5 @@
-"""Compile what `python -m codegen cython` wrote beside the sources here; see `make wheel-compiled`."""
+"""Compile the Cython sources that `python -m codegen cython` wrote to this folder; see `make
+wheel-compiled`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where Spark looks for the data source ``kraft``: it imports every top-level module named pyspark_*."""
+"""Register the data source ``kraft``: Spark imports every top-level module named pyspark_* to find
+sources."""
 
 from kraft_wire.spark.source import KraftDataSource as DefaultSource
 

@@ -1,7 +1,7 @@
 """``python -m codegen.config_facts extract --jars FOLDER | generate [--check]``.
 
 ``extract`` runs ConfigFacts.java on a Kafka distribution's jars (a JDK is needed) and writes
-schemas/kafka/VERSION-configs.json. ``generate`` turns that file into kraft_wire/controller/config_tables.py;
+schemas/kafka/VERSION-configs.json. ``generate`` turns that file into kraft_wire/configs/tables.py;
 with ``--check`` it writes nothing and fails where the committed module differs.
 """
 
@@ -17,10 +17,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS = ROOT / "schemas" / "kafka" / "4.4.0-configs.json"
-MODULE = ROOT / "kraft_wire" / "controller" / "config_tables.py"
+MODULE = ROOT / "kraft_wire" / "configs" / "tables.py"
 LINE_LENGTH = 110
 
-HEADER = '''"""Kafka {version}'s configuration keys: types, defaults, bounds, synonyms.
+HEADER = '''"""Define Kafka {version}'s configuration keys: types, defaults, bounds and synonyms.
 
 Generated from schemas/kafka/{file} by ``python -m codegen.config_facts generate``: do not edit.
 """
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.controller.config_types import ConfigKey, Synonym
+from kraft_wire.configs.types import ConfigKey, Synonym
 
 '''
 
@@ -55,7 +55,7 @@ ARGUMENTS = {
 
 
 def extract(jars: Path) -> None:
-    """Compile and run ConfigFacts.java against the jars, and keep what it prints."""
+    """Compile and run ConfigFacts.java against the jars, and write its output."""
     source = Path(__file__).with_name("ConfigFacts.java")
     class_path = f"{jars}/*"
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ def extract(jars: Path) -> None:
 
 
 def generate(facts: dict[str, Any], file: str) -> str:
-    """The text of the Python module, formatted as ruff would."""
+    """Return the text of the Python module, formatted as ruff does."""
     parts = [HEADER.format(version=facts["kafka"], file=file)]
     for table, name in TABLES.items():
         parts.append(f"{name}: Final = (\n")
@@ -98,7 +98,7 @@ def _synonyms(synonyms: list[dict[str, Any]]) -> str:
 
 
 def _call(function: str, arguments: list[str], indent: int) -> str:
-    """One line where it fits, else one argument a line."""
+    """Return a call on one line if it fits, else with one argument per line."""
     pad = " " * indent
     line = f"{pad}{function}({', '.join(arguments)}),\n"
     if len(line) <= LINE_LENGTH + 1:

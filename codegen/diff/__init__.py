@@ -1,15 +1,18 @@
-"""What changed between two sets of schemas, and whether Kafka's rules of evolution allow it.
+"""Compare two sets of schemas, and judge the changes by Kafka's rules of evolution.
 
-What is released stays as it is, byte for byte and default for default; new versions and tagged fields may
-come. A latest version that its request calls unstable is not released. Three authorities made the rules:
+A released version must stay as it is, byte for byte and default for default. New versions and tagged fields
+may be added. A latest version that its request calls unstable is not released. The rules come from three
+authorities:
 
-- The wire has the last word on layouts: what is read and written alike at all released versions is the same,
-  whatever its names and however its schema says it; and nothing is compatible whose bytes differ.
-- Kafka's checker of metadata schemas (EvolutionVerifier, Unifier) on keys and on the lowest version.
-- The notes beside Kafka's schemas on what its checker lets pass: versions go, fields go, nullability goes and
-  released versions become flexible only by a KIP. All of that is incompatible here.
+- The wire format decides about layouts: schemas that are read and written the same at all released versions
+  are the same, whatever their names and structure; and no change of bytes is compatible.
+- Kafka's checker of metadata schemas (EvolutionVerifier, Unifier) decides about keys and the lowest version.
+- The notes beside Kafka's schemas decide about changes that the checker allows: versions, fields and
+  nullability are removed, and released versions become flexible, only by a KIP. All of that is incompatible
+  here.
 
-compat/tests/test_schema_changes_against_kafka.py lists the changes on which the checker judges otherwise.
+compat/interop/codec/test_schema_changes_against_kafka.py lists the changes that the checker judges
+differently.
 """
 
 from __future__ import annotations
@@ -19,14 +22,15 @@ from dataclasses import dataclass
 
 from codegen.diff.change import Change, Pair, say
 from codegen.diff.messages import compare_messages, different_bytes
-from codegen.model import Message
+from codegen.schema.model import Message
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDiff:
-    """One message that is not the same in both sets; ``old`` or ``new`` is None where a set lacks it.
+    """A message that differs between the sets; ``old`` or ``new`` is None if a set lacks it.
 
-    ``different_bytes`` are the versions of both at which what both can hold is written differently.
+    ``different_bytes`` are the versions of both sets at which values that both can hold are written
+    differently.
     """
 
     old: Message | None
@@ -47,7 +51,7 @@ class MessageDiff:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """All differences, in the order of the messages' names; ``alike`` counts the messages without any."""
+    """All differences, in the order of the messages' names. ``alike`` counts the messages without any."""
 
     messages: tuple[MessageDiff, ...]
     alike: int
@@ -83,7 +87,8 @@ def compare(old: Iterable[Message], new: Iterable[Message]) -> Diff:
 
 
 def _successors(old: dict[str, Message], new: dict[str, Message]) -> dict[str, str]:
-    """The new name of every old message that is still there: its own, or that of the one with its key."""
+    """Return the new name of every old message that still exists: its own, or that of the message with its
+    key."""
     successors = {name: name for name in old if name in new}
     for name in old.keys() - new.keys():
         rest = [each for each in new.keys() - old.keys() if _key(new[each]) == _key(old[name])]
@@ -98,7 +103,8 @@ def _key(message: Message) -> tuple[str, int | None]:
 
 
 def _released(message: Message, messages: Iterable[Message]) -> frozenset[int]:
-    """The versions that others may rely on: all but a latest one that the API's request calls unstable."""
+    """Return the versions that others may rely on: all but a latest one that the API's request calls
+    unstable."""
     versions = frozenset(message.versions)
     requests = (each for each in messages if each.kind == "request" and each.api_key == message.api_key)
     unstable = message.kind in ("request", "response") and any(

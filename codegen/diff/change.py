@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from codegen.model import Field, Message
+from codegen.schema.model import Field, Message
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: the rule's name, the field's path ("" for the message itself) and what happened.
+    """A change: the rule's name, the field's path ("" for the message itself) and a description.
 
-    ``versions`` are those at which it breaks what the old state said; none where it breaks none, and where
-    the rule is not about single versions.
+    ``versions`` are those at which it breaks the old state; empty if it breaks none, or if the rule is not
+    about single versions.
     """
 
     rule: str
@@ -38,7 +38,7 @@ class Pair:
         return tuple(self.old.versions.intersect(self.new.versions))
 
     def change(self, rule: str, path: str, text: str, broken: Sequence[int] = ()) -> Change:
-        """A change that is compatible unless it breaks a released version."""
+        """Return a change that is compatible unless it breaks a released version."""
         compatible = self.released.isdisjoint(broken)
         if broken:
             text += f"; breaks {say(broken)}" if not compatible else f"; {say(broken)} was not released"
@@ -46,7 +46,7 @@ class Pair:
 
 
 def say(versions: Iterable[int]) -> str:
-    """``version 3``, ``versions 0-2, 5``."""
+    """Return ``version 3``, ``versions 0-2, 5``."""
     ordered = sorted(versions)
     starts = [ordered[0], *(after for before, after in pairwise(ordered) if after != before + 1)]
     ends = [*(before for before, after in pairwise(ordered) if after != before + 1), ordered[-1]]
@@ -55,7 +55,7 @@ def say(versions: Iterable[int]) -> str:
 
 
 def describe(field: Field) -> str:
-    """A field in a few words."""
+    """Return a short description of a field."""
     parts = [str(field.type), f"versions {field.versions}"]
     if field.tag is not None:
         parts.append(f"tag {field.tag}" + ("" if field.tagged == field.versions else f" at {field.tagged}"))

@@ -1,7 +1,7 @@
-"""Changes of a struct's fields, each with the versions that it breaks.
+"""Find the changes of a struct's fields, each with the versions that it breaks.
 
-A field is known by its name and its place. Names are not on the wire: what has the place of a field that is
-gone is that field under another name.
+A field is identified by its name and its place. Names are not on the wire: a new field in the place of a
+removed field is that field under another name.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from codegen.diff.change import Change, Pair, describe
 from codegen.diff.wire import field_layout, same_bytes
-from codegen.model import Field, Message, Type
-from codegen.plan import default_source
+from codegen.emit.plan import default_source
+from codegen.schema.model import Field, Message, Type
 
 Fields = tuple[Field, ...]
 FieldRule = Callable[[Pair, Field, Field, str, Sequence[int]], Iterator[Change]]
@@ -20,7 +20,7 @@ FieldRule = Callable[[Pair, Field, Field, str, Sequence[int]], Iterator[Change]]
 def compare_structs(
     pair: Pair, old: Fields, new: Fields, path: str, versions: Sequence[int]
 ) -> Iterator[Change]:
-    """All changes below ``path``; ``versions`` are those at which both states have the struct."""
+    """Return all changes below ``path``. ``versions`` are those at which both states have the struct."""
     matches = _match(old, new, versions)
     kept = {field.name for field in matches.values()}
     gone = tuple(field for field in old if field.name not in matches)
@@ -37,7 +37,7 @@ def compare_structs(
 
 
 def _match(old: Fields, new: Fields, versions: Sequence[int]) -> dict[str, Field]:
-    """The new state of every old field that has one, by the old name."""
+    """Return the new state of every old field that has one, by the old name."""
     named = {field.name: field for field in new}
     kept = {
         field.name
@@ -64,7 +64,8 @@ def _stays(old: Fields, field: Field, new: Fields, other: Field, versions: Seque
 
 
 def _took_the_place(old: Fields, field: Field, new: Fields, other: Field, versions: Sequence[int]) -> bool:
-    """Whether ``other`` is ``field`` under another name; neither name may mean another field there."""
+    """Whether ``other`` is ``field`` under another name; neither name may mean another field in the other
+    state."""
     places = _places(old, field, versions)
     return (
         any(places)
@@ -76,7 +77,7 @@ def _took_the_place(old: Fields, field: Field, new: Fields, other: Field, versio
 
 
 def _places(fields: Fields, field: Field, versions: Sequence[int]) -> list[str]:
-    """Where a field is at each version: its number in the row or its tag, "" where it is absent."""
+    """Return the place of a field at each version: its position or its tag, "" if it is absent."""
     return [_numbered_place(fields, field, version) for version in versions]
 
 
@@ -95,7 +96,7 @@ def _place(field: Field, version: int) -> str:
 
 
 def _alike(old: Type, new: Type) -> bool:
-    """Whether two types are one but for a struct's name."""
+    """Whether two types are the same except for a struct's name."""
     return (old.base, old.is_array) == (new.base, new.is_array)
 
 
@@ -141,7 +142,7 @@ def _compare(pair: Pair, old: Field, new: Field, path: str, versions: Sequence[i
 
 
 def _parts(message: Message, field: Field) -> Fields:
-    """The fields of a struct, be it specified in place or among the common ones."""
+    """Return the fields of a struct, specified in place or as a common struct."""
     commons = {each.name: each.fields for each in message.common_structs}
     return field.fields or commons[field.type.struct]
 
@@ -162,7 +163,8 @@ def _same_bytes(pair: Pair, old: Field, new: Field, version: int) -> bool:
 
 
 def _versions(pair: Pair, old: Field, new: Field, path: str, versions: Sequence[int]) -> Iterator[Change]:
-    """Where the field is. It may get a tag where it was absent, if the old state doesn't know that tag.
+    """Compare the versions of a field. It may get a tag where it was absent, if the old state doesn't know
+    that tag.
 
     A reader that knows a tag refuses it at versions that lack it.
     """
@@ -195,12 +197,13 @@ def _nullable(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int]
 
 
 def _default(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int]) -> Iterator[Change]:
-    """A default is also what a field is read as at versions without it: it never changes once released."""
+    """Compare defaults. A default is also the value of a field at versions without it, so it never changes
+    after release."""
     if default_source(old) == default_source(new):
         return
     if not _alike(old.type, new.type):
         if not any(_same_bytes(pair, old, new, version) for version in both):
-            return  # That the type is another says it all.
+            return  # The changed type explains the change.
         if _parts_of_default(pair.old, old) == _parts_of_default(pair.new, new):
             return
     broken = [version for version in pair.old.versions if version in old.versions]
@@ -209,7 +212,8 @@ def _default(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int])
 
 
 def _parts_of_default(message: Message, field: Field) -> tuple[str, ...]:
-    """The values that a new struct is made of: that it is a struct is not on the wire."""
+    """Return the default values of a new struct's fields, because the struct itself is not visible on the
+    wire."""
     default = default_source(field)
     if default == "struct":
         parts = _parts(message, field)
@@ -233,7 +237,7 @@ def _flexible(pair: Pair, old: Field, new: Field, path: str, both: Sequence[int]
 
 
 def _attributes(pair: Pair, old: Field, new: Field, path: str, _: Sequence[int]) -> Iterator[Change]:
-    """What is not on the wire: how others handle the value."""
+    """Compare the attributes that are not on the wire: how others handle the value."""
     for rule, before, after in (
         ("ignorable", old.ignorable, new.ignorable),
         ("mapKey", old.map_key, new.map_key),

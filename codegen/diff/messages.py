@@ -1,4 +1,4 @@
-"""Changes of a message: its key, versions, listeners and stability; its fields; and a look at the bytes."""
+"""Compare messages: key, versions, listeners and stability; their fields; and their bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.diff.wire import layout, same_bytes
 
 
 def compare_messages(pair: Pair) -> list[Change]:
-    """Everything that differs between the two states."""
+    """Return all differences between the two states."""
     if pair.new.versions.empty:
         return list(_versions(pair))
     changes = [
@@ -21,14 +21,14 @@ def compare_messages(pair: Pair) -> list[Change]:
         *compare_structs(pair, pair.old.fields, pair.new.fields, "", pair.common),
     ]
     different = different_bytes(pair)
-    # The rules should have explained it; compatible is nothing whose bytes differ.
+    # No rule explained it, but a change of bytes is never compatible.
     if pair.released & set(different) and all(each.compatible for each in changes):
         changes.append(pair.change("bytes-changed", "", "the bytes are not the same", different))
     return changes
 
 
 def different_bytes(pair: Pair) -> tuple[int, ...]:
-    """The versions of both states at which what both can hold is written differently."""
+    """Return the versions of both states at which values that both can hold are written differently."""
     return tuple(
         version
         for version in pair.common
@@ -52,7 +52,7 @@ def _say(key: int | None) -> str:
 
 
 def _judge(rule: str, text: str, *, compatible: bool) -> Change:
-    """A change that is not about what single versions look like."""
+    """Return a change that is not about the layout of single versions."""
     return Change(rule, "", text, compatible)
 
 
@@ -80,7 +80,7 @@ def _flexible(pair: Pair) -> Iterator[Change]:
 
 
 def _service(pair: Pair) -> Iterator[Change]:
-    """Who serves which versions, as far as the schema says."""
+    """Return who serves which versions, as far as the schema says."""
     old, new = pair.old, pair.new
     for listener in sorted(set(old.listeners) - set(new.listeners)):
         yield _judge("listener-removed", f"no longer served by {listener}", compatible=not pair.released)

@@ -1,4 +1,4 @@
-"""A comparison as text for people or as JSON for programs."""
+"""Format a comparison as text for people or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.diff.change import say
 
 
 def as_text(diff: Diff, old: str, new: str, *, wire_only: bool = False) -> str:
-    """Lines: every message with its changes, ``!`` where one is incompatible; then the sums."""
+    """Return lines: every message with its changes, ``!`` for an incompatible one; then the sums."""
     lines = [f"{old} -> {new}", ""]
     for each in _shown(diff, wire_only):
         lines += [*_message_lines(each), ""]
@@ -19,7 +19,7 @@ def as_text(diff: Diff, old: str, new: str, *, wire_only: bool = False) -> str:
 
 
 def as_json(diff: Diff, old: str, new: str, *, wire_only: bool = False) -> str:
-    """One JSON object; its keys are those of the README's section on schemas that change."""
+    """Return one JSON object; its keys are those of the README's section on schemas that change."""
     return json.dumps(
         {
             "old": old,

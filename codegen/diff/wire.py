@@ -1,8 +1,9 @@
-"""What a message looks like on the wire at one version, names aside; and whether two look the same.
+"""Compute the layout of a message on the wire at one version, without names, and compare two layouts.
 
-Two messages have the same bytes at a version if every value that both can hold is written alike. A tagged
-field that only one of them knows doesn't matter: the other keeps it as an unknown one. A struct is its fields
-in a row, and in flexible versions a section of tagged fields behind them; that it is a struct does not show.
+Two messages have the same bytes at a version if every value that both can hold is written the same. A tagged
+field that only one of them knows doesn't matter, because the other keeps it as an unknown one. A struct is
+its fields in order, and in flexible versions a section of tagged fields after them; the struct itself is not
+visible.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from codegen.model import Field, Message
-from codegen.plan import default_source
+from codegen.emit.plan import default_source
+from codegen.schema.model import Field, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A length and then as many elements."""
+    """A length, and as many elements."""
 
     element: tuple[Item, ...]
     compact: bool
@@ -39,7 +40,7 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """One tagged field: it is left out where it equals the default (Python source)."""
+    """A tagged field. It is left out if it equals the default (Python source)."""
 
     parts: tuple[Item, ...]
     default: str
@@ -57,17 +58,17 @@ Item = Value | Array | Optional | Tags
 
 
 def layout(message: Message, version: int) -> tuple[Item, ...]:
-    """The message's bytes at a version that it has."""
+    """Return the layout of a message at a version that it has."""
     return _Layout(message, version).of_struct(message.fields)
 
 
 def field_layout(message: Message, field: Field, version: int) -> tuple[Item, ...]:
-    """The bytes of one field of a message where it is present."""
+    """Return the layout of one field of a message at a version that it is present at."""
     return _Layout(message, version).of_field(field)
 
 
 def same_bytes(one: Sequence[Item], other: Sequence[Item]) -> bool:
-    """Whether two layouts write what both can hold alike."""
+    """Whether two layouts write values that both can hold the same."""
     return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Real processes for interop tests, demo and benchmarks: Kafka nodes, our controller, tools and clients.
+"""Real processes for interop tests, demos and benchmarks: Kafka nodes, our controller, tools and clients.
 
-Everything is synchronous and everything that was started is stopped when its ``Workspace`` closes.
+All calls block. Closing a ``Workspace`` stops everything that was started in it.
 """

@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka as PyPI ships it): admin, produce, consume."""
+"""Administer, produce and consume with confluent-kafka, which uses librdkafka as PyPI ships it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def admin(addresses: str) -> AdminClient:
 def create_topic(
     client: AdminClient, name: str, partitions: int, replicas: int, config: dict[str, str] | None = None
 ) -> None:
-    """Create and wait for the answer; raises KafkaException on an error."""
+    """Create a topic and wait for the answer; raises KafkaException on an error."""
     topic = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=config or {})
     client.create_topics([topic])[name].result(30)
 
 
 def create_topic_on(client: AdminClient, name: str, assignments: Sequence[Sequence[int]]) -> None:
-    """Create with these replicas for partitions 0, 1, ..., the first of each being preferred leader."""
+    """Create a topic with these replicas for partitions 0, 1, ...; the first is the preferred leader."""
     topic = NewTopic(
         name,
         num_partitions=len(assignments),
@@ -41,7 +41,7 @@ def delete_topic(client: AdminClient, name: str) -> None:
 
 
 def produce(addresses: str, topic: str, values: Iterable[bytes], *, idempotent: bool = False) -> None:
-    """Produce all, and raise ProcessFailed unless each was acknowledged by all in-sync replicas."""
+    """Produce all values; raises ProcessFailed unless all in-sync replicas acknowledged each of them."""
     failures: list[str] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
@@ -68,7 +68,7 @@ def produce(addresses: str, topic: str, values: Iterable[bytes], *, idempotent: 
 
 
 def consume(addresses: str, topic: str, partition_count: int, timeout_s: float = 60.0) -> list[bytes]:
-    """The values of every message now in partitions 0 to ``partition_count`` - 1."""
+    """Return the values of all messages that are now in partitions 0 to ``partition_count`` - 1."""
     consumer = Consumer(
         {
             "bootstrap.servers": addresses,

@@ -1,4 +1,4 @@
-"""Our commands as a user runs them, ended when the test is."""
+"""Run our commands as a user does, and end them with the test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def running(words: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """In this folder, its output and its errors to be read; killed if it is still there at the end."""
+    """Start a command in this folder with its output and errors as pipes; kill it on leaving the block."""
     with subprocess.Popen(
         words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

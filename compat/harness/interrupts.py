@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as exceptions, so that everything is stopped and removed on the way out."""
+"""Turn Ctrl-C and SIGTERM into exceptions, so that all processes are stopped and folders removed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import FrameType
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM."""
+    """The process received SIGTERM."""
 
 
 def raise_on_signals() -> None:
-    """KeyboardInterrupt on SIGINT, even where the parent had it ignored; Terminated on SIGTERM."""
+    """Raise KeyboardInterrupt on SIGINT, even if the parent process ignored it, and Terminated on SIGTERM."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
 

@@ -1,4 +1,4 @@
-"""kcat: produce, consume and list with librdkafka as Debian ships it."""
+"""Produce, consume and list with kcat, which uses librdkafka as Debian ships it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 
 LENGTH_PREFIXED = ("-f", "%R%s")
-"""Print each value behind its length as four bytes, for values that are not text."""
+"""Options that print the length of each value as four bytes before the value, for values that are not
+text."""
 
 
 def _kcat(arguments: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> bytes:
@@ -34,23 +35,23 @@ def _kcat(arguments: Sequence[str], stdin: str | None = None, timeout_s: float =
 
 
 def produce(address: str, topic: str, lines: Iterable[str], *options: str) -> None:
-    """One message a line; waits for the acknowledgement of all in-sync replicas."""
+    """Produce one message for each line and wait for the acknowledgement of all in-sync replicas."""
     _kcat(
         ["-b", address, "-P", "-t", topic, "-X", "acks=all", *options], "".join(f"{line}\n" for line in lines)
     )
 
 
 def consume(address: str, topic: str, *options: str) -> list[str]:
-    """The values of every message in the topic, partition after partition."""
+    """Return the values of all messages in the topic, partition after partition."""
     return consume_bytes(address, topic, *options).decode().splitlines()
 
 
 def consume_bytes(address: str, topic: str, *options: str) -> bytes:
-    """What kcat prints for every message in the topic up to its end."""
+    """Return what kcat prints for all messages from the beginning to the end of the topic."""
     return _kcat(["-b", address, "-C", "-t", topic, "-o", "beginning", "-e", "-q", *options])
 
 
 def metadata(address: str, *options: str) -> dict[str, Any]:
-    """What ``kcat -L -J`` prints: {"brokers": [...], "topics": [...], ...}."""
+    """Return what ``kcat -L -J`` prints: {"brokers": [...], "topics": [...], ...}."""
     listed: dict[str, Any] = json.loads(_kcat(["-b", address, "-L", "-J", *options]))
     return listed

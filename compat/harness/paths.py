@@ -1,4 +1,4 @@
-"""Where things are in a checkout."""
+"""Paths in a checkout."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ TOOL_LOGGING = ROOT / "compat" / "kafka" / "tools-log4j2.yaml"
 
 
 class MissingComponent(RuntimeError):
-    """Something that the interop tests run is not on this machine; the message says how to get it."""
+    """A program or file that the interop tests need is missing; the message says how to get it."""

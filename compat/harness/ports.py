@@ -1,4 +1,4 @@
-"""Free TCP ports on loopback."""
+"""Find free TCP ports on loopback."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _handed_out: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that nobody listens on, never the same one twice in this process.
+    """Return a port on which nothing listens, never the same one twice in this process.
 
-    The system chooses it. Nothing reserves it: a node that fails to bind says so in its log.
+    The operating system chooses the port. It isn't reserved; a node that can't bind it logs that.
     """
     while True:
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""Processes whose output is kept and which never outlive the workspace that started them."""
+"""Run processes whose output is kept, and which never outlive the workspace that started them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ TAIL_LINES = 60
 
 
 class ProcessFailed(AssertionError):
-    """A process ended, or refused to end, against expectation. The message carries the end of its log."""
+    """A process ended unexpectedly, or didn't end. The message contains the end of its log."""
 
 
 def die_with_parent() -> None:
-    """In the child: be killed when the parent is, even where that gets no chance to clean up (Linux)."""
+    """In a child process: ask the kernel to kill it when the parent dies, even without cleanup (Linux)."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 class ManagedProcess:
-    """A running process. Standard output and error go to one file, ``log_path``."""
+    """A started process. Standard output and standard error go to one file, ``log_path``."""
 
     def __init__(
         self, name: str, argv: Sequence[str], log_path: Path, environment: Mapping[str, str] | None = None
@@ -45,7 +45,7 @@ class ManagedProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},
-                start_new_session=True,  # Ctrl-C reaches the parent alone, which stops its children
+                start_new_session=True,  # Ctrl-C reaches only the parent, which stops its children
                 preexec_fn=die_with_parent,
             )
 
@@ -55,7 +55,7 @@ class ManagedProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number where a signal ended it."""
+        """The exit code; None while the process runs, minus the signal's number if a signal ended it."""
         return self._process.poll()
 
     @property
@@ -66,44 +66,44 @@ class ManagedProcess:
         self._process.send_signal(number)
 
     def wait(self, timeout_s: float) -> int:
-        """The exit code. Raises ProcessFailed when the process is still running after ``timeout_s``."""
+        """Wait for the exit code. Raises ProcessFailed if the process still runs after ``timeout_s``."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise ProcessFailed(f"{self.name} did not end within {timeout_s:g} s\n{self.tail()}") from None
 
     def terminate(self, timeout_s: float = 30.0) -> int:
-        """SIGTERM, then wait: the exit code."""
+        """Send SIGTERM, wait, and return the exit code."""
         self.send_signal(signal.SIGTERM)
         return self.wait(timeout_s)
 
     def kill(self) -> None:
-        """SIGKILL, then wait. Harmless when the process has ended."""
+        """Send SIGKILL and wait. Does nothing if the process has ended."""
         self._process.kill()
         self._process.wait()
 
     def kill_with_children(self) -> None:
-        """SIGKILL to it and all that it has started, then wait until they are gone."""
+        """Send SIGKILL to the process and all its descendants, and wait until all have ended."""
         family = _process_tree(self.pid) if self.running else []
         for pid in family:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
-        wait_until(lambda: not any(map(_is_there, family)), f"{self.name} and its children to be gone")
+        wait_until(lambda: not any(map(_is_there, family)), f"{self.name} and its children to end")
 
     def resident_bytes(self) -> int:
-        """Memory that the process and its children have in RAM now (Linux: VmRSS)."""
+        """Return the resident memory of the process and its descendants (Linux: VmRSS)."""
         return sum(_resident_bytes(pid) for pid in _process_tree(self.pid))
 
     def cpu_seconds(self) -> float:
-        """What the process and its children that still run have spent on a processor (Linux)."""
+        """Return the processor time of the process and its running descendants (Linux)."""
         return sum(_cpu_seconds(pid) for pid in _process_tree(self.pid))
 
     def log_text(self) -> str:
         return self.log_path.read_text(errors="replace")
 
     def tail(self, lines: int = TAIL_LINES) -> str:
-        """The end of the log under a heading, for failure messages."""
+        """Return the end of the log under a heading, for failure messages."""
         last = self.log_text().splitlines()[-lines:]
         return "\n".join([f"--- {self.name}: last lines of {self.log_path}", *last])
 
@@ -111,10 +111,10 @@ class ManagedProcess:
         return re.search(pattern, self.log_text(), re.MULTILINE)
 
     def wait_for_log(self, pattern: str, timeout_s: float = 60.0) -> re.Match[str]:
-        """The first match of ``pattern`` in the log; raises ProcessFailed when it does not come."""
+        """Wait for the first match of ``pattern`` in the log; raises ProcessFailed if it doesn't come."""
 
         def found_or_ended() -> re.Match[str] | bool | None:
-            ended = not self.running  # read before the log, so that a last line is not missed
+            ended = not self.running  # read before the log, so that the last line is not missed
             return self.find_in_log(pattern) or ended
 
         try:
@@ -127,7 +127,7 @@ class ManagedProcess:
 
 
 def _process_tree(pid: int) -> list[int]:
-    """The process, its children, their children ..."""
+    """Return the ids of the process and all its descendants."""
     children = (
         int(child)
         for listed in Path(f"/proc/{pid}/task").glob("*/children")
@@ -137,7 +137,7 @@ def _process_tree(pid: int) -> list[int]:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether a process still holds files: one that nobody has waited for doesn't."""
+    """Whether a process still holds files. A zombie, which nobody has waited for, doesn't."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -160,7 +160,7 @@ def _cpu_seconds(pid: int) -> float:
 
 
 class Workspace:
-    """A folder and the processes that live in it. Leaving it kills what still runs, latest first."""
+    """A folder and the processes that run in it. Leaving it kills those still running, the latest first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -177,7 +177,7 @@ class Workspace:
     def start(
         self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> ManagedProcess:
-        """Start a process; its log is ``logs/NAME.N.log``, N counting the starts under one name."""
+        """Start a process with the log ``logs/NAME.N.log``; N counts the starts under one name."""
         logs = self.folder / "logs"
         logs.mkdir(exist_ok=True, parents=True)
         nth = 1 + sum(process.name == name for process in self.processes)
@@ -190,5 +190,5 @@ class Workspace:
             process.kill()
 
     def tails(self) -> str:
-        """The end of every log, for a failed test's report."""
+        """Return the end of every log, for a failed test's report."""
         return "\n\n".join(process.tail() for process in self.processes)

@@ -1,4 +1,4 @@
-"""Waiting for a condition, never for a time."""
+"""Wait for a condition, never for a fixed time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ POLL_INTERVAL_S = 0.05
 
 
 class WaitTimeout(AssertionError):
-    """The condition did not come true in time."""
+    """The condition did not become true in time."""
 
 
 def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 30.0) -> T:
-    """Poll ``condition`` until it returns something true, and return that.
+    """Poll ``condition`` until it returns a true value, and return that value.
 
-    ``what`` completes the sentence "timed out waiting for ..."; the last value seen is added to it.
+    ``what`` completes the sentence "timed out waiting for ..."; the error also names the last value.
     """
     deadline = time.monotonic() + timeout_s
     while True:

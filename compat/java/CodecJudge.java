@@ -21,22 +21,22 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.types.RawTaggedField;
 
 /**
- * Says what Kafka's generated message classes make of a message, one request a line on standard input, one answer a line
- * on standard output, words separated by tabs. Run with any Kafka version's jars on the class path.
+ * Reports what Kafka's generated message classes make of a message. Each line on standard input is a request, each line on
+ * standard output an answer; words are separated by tabs. Runs with the jars of any Kafka version on the class path.
  *
  * <pre>
  * classes                        CLASS FIRST LAST HAS_JSON, for every generated message
- * make CLASS VERSION SEED MOOD   OBJECT BYTES JSON of a random instance; MOOD is "sound", or "astray": then one thing in it
- *                                may be impossible at this version
- * read CLASS VERSION BYTES       UNREAD OBJECT BYTES JSON: the bytes left over, what was read, and that written again
- * parse CLASS VERSION JSON       OBJECT BYTES of what the JSON converter reads
+ * make CLASS VERSION SEED MOOD   OBJECT BYTES JSON of a random instance; if MOOD is "astray" and not "sound", one of its
+ *                                values may be impossible at this version
+ * read CLASS VERSION BYTES       UNREAD OBJECT BYTES JSON: the number of unread bytes, the object, and the object encoded
+ * parse CLASS VERSION JSON       OBJECT BYTES of the object that the JSON converter reads
  * </pre>
  *
- * BYTES are hexadecimal. JSON is that of Kafka's JsonConverter classes, "-" where there is none. OBJECT is a form of our own,
- * which holds every field whatever the version: a JSON object by Java's field names, in which a float is a string of its
- * bits, bytes, records and ids are hexadecimal strings, and "?" lists the unknown tagged fields. In the place of each of
- * these (or of the whole answer) stands "!KIND REASON" where Kafka refuses; KIND is "version" for an
- * UnsupportedVersionException, "memory" where it ran out of memory, and else "error".
+ * BYTES are hexadecimal. JSON comes from Kafka's JsonConverter classes, "-" if there is none. OBJECT is our own format: a
+ * JSON object with every field of every version under Java's name. A float is the hexadecimal text of its bits; bytes,
+ * records and ids are hexadecimal strings; "?" lists the unknown tagged fields. If Kafka refuses, "!KIND REASON" replaces
+ * the word (or the whole answer). KIND is "version" for an UnsupportedVersionException, "memory" for an OutOfMemoryError,
+ * else "error".
  */
 public final class CodecJudge {
     private static final HexFormat HEX = HexFormat.of();
@@ -96,7 +96,7 @@ public final class CodecJudge {
         return String.join("\t", found);
     }
 
-    // --- what Kafka makes of a message
+    // --- running Kafka's classes
 
     private static String written(Message message, short version) {
         return verdict(() -> {
@@ -218,7 +218,7 @@ public final class CodecJudge {
         return ascii(text.replace("\\", "\\\\").replace("\"", "\\\""));
     }
 
-    /** JSON text, or any other, with everything escaped that is not printable ASCII; no surrogate gets lost on the way. */
+    /** Escapes everything that isn't printable ASCII in a text such as JSON, so that no surrogate is lost. */
     private static String ascii(String text) {
         StringBuilder out = new StringBuilder(text.length());
         for (int i = 0; i < text.length(); i++) {

@@ -1,8 +1,8 @@
-// How fast Kafka's own codec is on one message: the Java half of compat/bench_codec, told what to do by lines.
-//   load MESSAGE VERSION HEX...  -> "ready RUNTIME", after the bytes were read and written back unchanged
-//   decode LOOPS                 -> the nanoseconds that so many calls for each HEX took
+// Measures the speed of Kafka's own codec on one message: the Java half of compat/benches/codec. Commands are lines:
+//   load MESSAGE VERSION HEX...  -> "ready RUNTIME", after the bytes were decoded and encoded unchanged
+//   decode LOOPS                 -> the nanoseconds for so many calls with each HEX
 //   encode LOOPS                 -> the same for calls with the message of the last HEX
-// One JVM serves one message, so that its compiler sees one class at each call, as in a busy broker's hot loop.
+// Each JVM measures one message, so that the JIT compiler sees one class at each call, as in a broker's hot loop.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -26,7 +26,7 @@ public final class CodecSpeed {
         Message read(Readable readable, short version);
     }
 
-    /** Where results go, so that no call can be optimised away. */
+    /** Keeps results, so that no call can be optimised away. */
     private static volatile Object sink;
 
     private final Reader reader;

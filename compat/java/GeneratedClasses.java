@@ -24,9 +24,9 @@ import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.protocol.types.TaggedFields;
 import org.apache.kafka.common.protocol.types.Type;
 
-/** Kafka's generated message classes on the class path: which there are, and by reflection what they hold. */
+/** Finds Kafka's generated message classes on the class path, and reads their fields by reflection. */
 final class GeneratedClasses {
-    /** A field of a generated class; element is what a collection holds. */
+    /** A field of a generated class; element is the class of a collection's elements. */
     record Slot(Field field, Class<?> type, Class<?> element) {
         Object of(Object owner) {
             return attempt(() -> field.get(owner));
@@ -40,9 +40,9 @@ final class GeneratedClasses {
         }
     }
 
-    /** What a class looks like at one version: its fields' wire types by plain name. */
+    /** The fields of a class at one version: their wire types by plain name. */
     record Shape(Map<String, Type> types, Set<Integer> tags, boolean flexible) {
-        /** Null where the field has no form at this version. */
+        /** Null if the field doesn't exist at this version. */
         Type wireType(Slot slot) {
             return types.get(plain(slot.field.getName()));
         }
@@ -112,7 +112,7 @@ final class GeneratedClasses {
         return (Class<?>) ((ParameterizedType) generic).getActualTypeArguments()[0];
     }
 
-    /** Null where the class has no form at this version. */
+    /** Null if the class doesn't exist at this version. */
     static Shape shape(Class<?> type, short version) {
         return SHAPES.computeIfAbsent(type.getName() + " " + version, key -> {
             Schema[] schemas = schemas(type);
@@ -139,7 +139,7 @@ final class GeneratedClasses {
         return shape;
     }
 
-    /** Kafka 3.9 has no getter for them. */
+    /** Read by reflection, because Kafka 3.9 has no getter for them. */
     @SuppressWarnings("unchecked")
     private static Map<Integer, org.apache.kafka.common.protocol.types.Field> fieldsOf(TaggedFields tagged) {
         return attempt(() -> {
@@ -154,7 +154,7 @@ final class GeneratedClasses {
         return fields.length > 0 && fields[fields.length - 1].def.type instanceof TaggedFields;
     }
 
-    /** Kafka 3.9 has one type for records that may be null and for those that may not. */
+    /** Kafka 3.9 has one type for nullable and other records. */
     static boolean nullable(Type wire) {
         return wire.isNullable() && wire != Type.RECORDS && wire != Type.COMPACT_RECORDS;
     }
@@ -163,12 +163,12 @@ final class GeneratedClasses {
         return Arrays.stream(schemas(type)).anyMatch(schema -> schema != null && hasTags(schema));
     }
 
-    /** What a schema's name (client_id) and a class's (clientId) have in common. */
+    /** The common form of a schema's name (client_id) and a class's name (clientId). */
     private static String plain(String name) {
         return name.replace("_", "").toLowerCase(Locale.ROOT);
     }
 
-    /** Null where Kafka has no JSON converter for the class. */
+    /** Null if Kafka has no JSON converter for the class. */
     static Method converter(Class<?> type, String method) {
         try {
             Class<?> converter = Class.forName(type.getName() + "JsonConverter");

@@ -21,9 +21,10 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.common.MetadataVersion;
 
 /**
- * Asks Kafka how partitions change: one situation a line on standard input, one answer a line on standard output.
+ * Asks Kafka's PartitionChangeBuilder how partitions change. Each line on standard input is a situation, each line on
+ * standard output an answer.
  *
- * <p>A situation is a JSON object of "partition" (a PartitionRecord, version 2), "goal" and "rules"; the answer is "null"
+ * <p>A situation is a JSON object with "partition" (a PartitionRecord, version 2), "goal" and "rules". The answer is "null",
  * or the record's version, a space, and the PartitionChangeRecord in JSON.
  */
 public final class PartitionChanges {

@@ -12,8 +12,8 @@ import org.apache.kafka.common.protocol.types.RawTaggedField;
 import org.apache.kafka.common.protocol.types.Type;
 
 /**
- * Makes one random instance; the same seed makes the same one. Some are regular: the elements of an array have one form, their
- * strings are equally long and so on, but for one of them here and there. Fast decoders live on that.
+ * Makes a random instance, always the same one for the same seed. Some instances are regular: the elements of an array have
+ * the same nulls, lengths and counts, except for a few. Fast decoders rely on such regularity.
  */
 final class RandomInstances {
     private static final String[] TEXTS = {
@@ -29,7 +29,7 @@ final class RandomInstances {
     private final short version;
     private final boolean sound;
     private final boolean sparse;
-    /** Decides about form: what is null, and how long or how many. The values are the other one's. */
+    /** Decides what is null, how long and how many; the other generator makes the values. */
     private Random form;
     private boolean regular;
     private boolean hasLong;
@@ -86,7 +86,7 @@ final class RandomInstances {
         return made;
     }
 
-    /** One value of another form; or unknown tags. */
+    /** Makes one irregular value, or unknown tags. */
     private void deviate(Message made) {
         GeneratedClasses.Shape shape = GeneratedClasses.shape(made.getClass(), version);
         if (shape == null)
@@ -171,7 +171,7 @@ final class RandomInstances {
         return type == ByteBuffer.class ? ByteBuffer.wrap(bytes()) : records();
     }
 
-    /** Small, extreme or any. */
+    /** A small, extreme or arbitrary number. */
     private long integer(int bits) {
         long lowest = -1L << bits - 1;
         return switch (random.nextInt(8)) {
@@ -220,7 +220,7 @@ final class RandomInstances {
         return draw < 2 && mayBeLong() ? any(LONG) : draw < 60 ? any(EDGES) : any(LENGTHS);
     }
 
-    /** Once in an instance, or they would take most of the time. */
+    /** Only once in an instance; more would take most of the time. */
     private boolean mayBeLong() {
         boolean may = !regular && !hasLong;
         hasLong |= may;
@@ -233,7 +233,7 @@ final class RandomInstances {
         return made;
     }
 
-    /** Their class has moved between versions. */
+    /** Found by reflection, because the class has moved between versions. */
     private Object records() {
         ByteBuffer content = ByteBuffer.wrap(bytes());
         return GeneratedClasses.attempt(() -> memoryRecords().getMethod("readableRecords", ByteBuffer.class).invoke(null, content));
@@ -296,7 +296,7 @@ final class RandomInstances {
         return true;
     }
 
-    /** A value of a field that has no form at this version; most often not the default. */
+    /** A value for a field that doesn't exist at this version, usually not the default. */
     private Object anyValue(Class<?> type, Class<?> element, int depth) {
         if (element != null) {
             Collection<Object> made = emptyCollection(type);
@@ -346,7 +346,7 @@ final class RandomInstances {
         return form.nextInt(100) < percent;
     }
 
-    /** Of lengths and counts. */
+    /** Draws lengths and counts. */
     private int any(int... choices) {
         return choices[form.nextInt(choices.length)];
     }

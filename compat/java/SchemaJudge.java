@@ -13,9 +13,10 @@ import java.util.List;
 import org.apache.kafka.message.checker.EvolutionVerifier;
 
 /**
- * Says what Kafka's own message generator makes of schemas, one a line on standard input: "accepted NAME" or "refused REASON".
- * Of an array of two it says whether Kafka's checker of metadata schemas lets the first become the second. With a folder as its argument, the Java of what is accepted is written there. It is in the generator's package because the
- * classes that make one file have no public constructors.
+ * Reports whether Kafka's message generator accepts schemas, one on each line of standard input: "accepted NAME" or
+ * "refused REASON". For an array of two schemas, it reports whether Kafka's checker of metadata schemas allows to change
+ * the first into the second. With a folder as its argument, it writes the Java code of the accepted schemas there. It is in
+ * the generator's package because the classes that generate one file have no public constructors.
  */
 public final class SchemaJudge {
     private static final String MESSAGES = "org.apache.kafka.common.message";

@@ -18,19 +18,19 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Runs the main methods of Kafka's command-line tools in one JVM, so that twenty tool calls don't cost twenty JVM starts.
+ * Runs the main methods of Kafka's command-line tools in one JVM, so that not every tool call starts a JVM.
  *
  * <p>A request is one line on standard input: URL-encoded words separated by spaces, the first being the class path, the
  * second the main class, the others its arguments. The answer on standard output is a line "EXIT_CODE OUT_BYTES ERR_BYTES"
  * followed by what the tool wrote to its standard output and to its standard error. Each class path has its own class
  * loader, kept for the next request, so tools of several Kafka versions live side by side.
  *
- * <p>Kafka's tools leave through Kafka's own Exit class, which is told to throw instead. One that calls
- * System.exit itself ends this JVM: whoever reads the answer sees the stream end, and finds what the tool wrote to its
- * standard error on that of this process.
+ * <p>Kafka's tools exit through Kafka's own Exit class, which throws an exception here. A tool that calls System.exit
+ * itself ends this JVM: the reader of the answer sees the end of the stream, and the tool's standard error is on that of
+ * this process.
  */
 public final class ToolServer {
-    /** Thrown where a tool wants the process to end. */
+    /** Thrown when a tool calls Exit. */
     private static final class ExitCalled extends Error {
         private static final long serialVersionUID = 1L;
 
@@ -63,7 +63,7 @@ public final class ToolServer {
             open = true;
         }
 
-        /** Drops what is written from now on: a process that has exited writes nothing. */
+        /** Discards everything from now on: a process that has exited writes nothing. */
         synchronized void shut(PrintStream writer) {
             writer.flush();
             open = false;
@@ -76,7 +76,7 @@ public final class ToolServer {
         }
     }
 
-    /** Outlives the tool that closes it at its end: the next one prints to it too. */
+    /** Ignores close: a tool may close it at its end, but the next tool prints to it too. */
     private static final class Unclosable extends PrintStream {
         Unclosable(OutputStream target) {
             super(target, true, StandardCharsets.UTF_8);
@@ -174,7 +174,7 @@ public final class ToolServer {
         Class<?> procedure = loader.loadClass(exit.getName() + "$Procedure");
         Object thrower = Proxy.newProxyInstance(loader, new Class<?>[] {procedure}, (proxy, method, args) -> {
             int exitCode = (Integer) args[0];
-            if (firstExitCode == null) // a tool that catches what is thrown here may exit a second time
+            if (firstExitCode == null) // a tool that catches the exception may exit a second time
                 firstExitCode = exitCode;
             closeStreams();
             throw new ExitCalled(exitCode);

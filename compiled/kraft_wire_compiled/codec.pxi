@@ -1,4 +1,4 @@
-# From a generated class to its compiled methods, and what happens in a call of one.
+# Install compiled methods in generated classes, and parse the arguments of their calls.
 
 import sys
 
@@ -9,12 +9,12 @@ cdef Py_ssize_t HEAD_BYTES = sizeof(PyObject)
 cdef Py_ssize_t SLOT_BYTES = sizeof(void*)
 
 cdef struct Shape:
-    # One generated class. The fields lie in the order of their names, as CPython sorts slots.
+    # A generated class. The fields are in the order of their names, because CPython sorts slots.
     PyTypeObject* type
     PyObject** defaults
 
 cdef struct Codec:
-    # One message. The methods of the Python codec are kept for what the compiled one leaves to it.
+    # A message. The methods of the Python codec are kept for the cases that the compiled one leaves to it.
     int lowest_version
     int highest_version
     bint has_bytes
@@ -29,10 +29,10 @@ cdef struct Codec:
 ctypedef PyObject* (*Method)(PyObject*, PyObject**, Py_ssize_t, PyObject*) noexcept
 
 
-# Laying out.
+# Layout.
 
 cdef bint is_plain(PyTypeObject* type, Py_ssize_t size, Py_ssize_t item_size) noexcept:
-    # Whether instances hold what the class says and nothing else, and are allocated in CPython's own way.
+    # Whether instances hold exactly the fields of the class, and are allocated in CPython's default way.
     return (
         type.tp_basicsize == size
         and type.tp_itemsize == item_size
@@ -52,7 +52,7 @@ cdef void keep(PyObject** slot, method):
 
 
 cdef bint is_laid_out(str module, str name, str fields) except -1:
-    """Whether a generated class is what the compiled code takes it for; ``fields`` are its, sorted."""
+    """Whether a generated class has the layout that the compiled code assumes; ``fields`` are its fields, sorted."""
     cls = getattr(sys.modules[module], name)
     cdef PyTypeObject* type = <PyTypeObject*> cls
     cdef list names = fields.split()
@@ -69,12 +69,12 @@ cdef bint is_laid_out(str module, str name, str fields) except -1:
 
 
 cdef int lay_out(Shape* shape, str module, str name) except -1:
-    """Remember such a class and its defaults, in the order of its fields' names."""
+    """Register such a class and its defaults, in the order of its fields' names."""
     cls = getattr(sys.modules[module], name)
     cdef Py_ssize_t number
     defaults = dict(zip(cls.__struct_fields__, cls.__struct_defaults__, strict=True))
     if shape.defaults == NULL:
-        # Never freed: it is as constant as the class's name. A struct without fields has room for none.
+        # Never freed: it is as constant as the class's name. It is empty for a struct without fields.
         shape.defaults = <PyObject**> PyObject_Malloc((len(defaults) + 1) * sizeof(void*))
         if shape.defaults == NULL:
             raise MemoryError
@@ -104,7 +104,7 @@ cdef void define(PyMethodDef* method, const char* name, Method function, const c
 
 
 cdef bint take_over(Codec* codec, cls, Method decode, Method decode_from, Method encode, Method encode_into) except -1:
-    """Put compiled methods into a class, and keep those that were there."""
+    """Put compiled methods into a class, and keep the earlier ones."""
     keep(&codec.decode, cls.decode)
     keep(&codec.decode_from, cls.decode_from)
     keep(&codec.encode, cls.encode)
@@ -113,7 +113,7 @@ cdef bint take_over(Codec* codec, cls, Method decode, Method decode_from, Method
     define(&codec.methods[1], "decode_from", decode_from, DECODE_FROM_DOC)
     define(&codec.methods[2], "encode", encode, ENCODE_DOC)
     define(&codec.methods[3], "encode_into", encode_into, ENCODE_INTO_DOC)
-    # What takes no instance becomes a function, so that a call need not bind the class first.
+    # A method without an instance becomes a function, so that a call need not bind the class first.
     cls.decode = kw_function(&codec.methods[0])
     cls.decode_from = kw_function(&codec.methods[1])
     cls.encode = kw_method(<PyTypeObject*> cls, &codec.methods[2])
@@ -122,9 +122,9 @@ cdef bint take_over(Codec* codec, cls, Method decode, Method decode_from, Method
 
 
 cdef const char* DECODE_DOC = b"""decode(data, version)\n--\n
-Read a message from the beginning of data; bytes behind it are ignored, as Java does."""
+Read a message from the beginning of data; bytes after it are ignored, as in Java."""
 cdef const char* DECODE_FROM_DOC = b"""decode_from(data, version, pos)\n--\n
-Read a message that begins at pos; returns it and the position behind it."""
+Read a message that begins at pos; returns it and the position after it."""
 cdef const char* ENCODE_DOC = b"""encode($self, version)\n--\n
 The message's bytes at this version."""
 cdef const char* ENCODE_INTO_DOC = b"""encode_into($self, out, version)\n--\n
@@ -134,7 +134,7 @@ Append the message's bytes, in pieces, to out; after an exception out is as it w
 # Calls.
 
 cdef bint only(PyObject* names, const char* name) noexcept:
-    # Whether a call has named this one argument, which is then the last, or none.
+    # Whether a call has named only this argument, which is then the last, or none.
     if names == NULL:
         return True
     return PyTuple_GET_SIZE(names) == 1 and PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), name) == 0
@@ -153,7 +153,7 @@ cdef inline bint take_version(Codec* codec, PyObject* value, int* version) noexc
 
 
 cdef Bytes read_message(Codec* codec, PyObject** slot, PyObject* data, Py_ssize_t pos, int version) noexcept:
-    # NULL leaves nothing behind.
+    # On NULL nothing remains allocated.
     cdef Bytes start = <Bytes> PyBytes_AS_STRING(data)
     cdef Bytes end
     slot[0] = NULL
@@ -211,7 +211,7 @@ cdef PyObject* call_python(PyObject* function, PyObject* self, PyObject** args, 
     cdef Py_ssize_t total = arguments(count, names)
     PyErr_Clear()
     if total > 3:
-        # Too many for either method; the first ones suffice for the complaint.
+        # Too many arguments for either method; the first ones are enough for the error.
         total, count, names = 3, 3, NULL
     all_args[0] = self
     memcpy(all_args + 1, args, total * sizeof(void*))
@@ -250,7 +250,7 @@ cdef PyObject* encode_into(Codec* codec, PyObject* self, PyObject** args, Py_ssi
 
 
 cdef PyObject* append(Writer* w, PyObject* out) noexcept:
-    # All pieces or none.
+    # Append all pieces or none.
     cdef PyObject* last = written(w)
     cdef PyObject* pieces = w.pieces
     cdef int failed = -1

@@ -1,4 +1,4 @@
-# CPython's own functions with plain pointers: reference counts are kept by hand, and NULL says that there is nothing.
+# CPython's own functions with plain pointers: reference counts are kept by hand, and NULL means no object.
 
 from libc.math cimport NAN
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

@@ -1,12 +1,12 @@
-# Reading. Every function takes where to read (p) and where the data ends, never reads past it, and returns the
-# position behind what it has read, or NULL: for what is wrong, what is unusual, and for lack of memory. What it
-# makes goes to a slot that its caller owns, so that giving up needs no cleaning up on the way.
+# Reading. Every function takes the position to read (p) and the end of the data, never reads past it, and returns the
+# position after the value, or NULL: for wrong or unusual input, and for lack of memory. The value is stored in a slot
+# that the caller owns, so that a failure needs no cleanup on the way.
 
 cdef enum:
     MAX_STRING_BYTES = 32767
     MAX_ARRAY_LENGTH = 1000000
     MAX_TAGGED_FIELDS = 10000
-    SMALLEST = -5  # CPython's own range of integers that exist once
+    SMALLEST = -5  # CPython's own range of cached integers
     LARGEST = 256
 
 ctypedef const uint8_t* Bytes
@@ -28,14 +28,14 @@ cdef inline void put(PyObject** slot, PyObject* value) noexcept:
 
 
 cdef inline void drop(PyObject** slot) noexcept:
-    # A tagged field that comes twice: the last one counts.
+    # If a tagged field comes twice, the last one counts.
     cdef PyObject* old = slot[0]
     slot[0] = NULL
     Py_XDECREF(old)
 
 
 cdef inline PyObject** new_struct(PyObject** slot, PyTypeObject* type, size_t fields) noexcept:
-    # An instance whose fields are all unset; they begin right behind the object's head.
+    # An instance whose fields are all unset; they start directly after the object's head.
     cdef PyObject* made = <PyObject*> PyObject_Malloc(sizeof(PyObject) + fields * sizeof(void*))
     if made == NULL:
         return NULL
@@ -45,7 +45,7 @@ cdef inline PyObject** new_struct(PyObject** slot, PyTypeObject* type, size_t fi
     return at
 
 
-# Numbers; the caller knows that their bytes are there.
+# Numbers; the caller has checked that the data holds their bytes.
 
 cdef inline uint16_t load16(Bytes p) noexcept:
     return <uint16_t> ((p[0] << 8) | p[1])
@@ -112,7 +112,7 @@ cdef bint get_uuid(PyObject** slot, Bytes p) noexcept:
     made = PyType_GenericAlloc(UUID_TYPE, 16)
     if made == NULL:
         return False
-    # CPython tracks it, as an instance of a class made in Python; it holds nothing that could refer back to it.
+    # CPython tracks it as an instance of a Python class; it holds no object that could refer back to it.
     PyObject_GC_UnTrack(made)
     kw_forget_hash(made)
     memcpy(PyBytes_AS_STRING(made), p, 16)
@@ -123,7 +123,7 @@ cdef bint get_uuid(PyObject** slot, Bytes p) noexcept:
 # Sizes.
 
 cdef Bytes long_uvarint(Bytes p, Bytes end, uint32_t* value) noexcept:
-    # Longer than needed is legal; bits above the 32nd are dropped, as in Java.
+    # More bytes than necessary are legal; bits above the 32nd are dropped, as in Java.
     cdef uint32_t found = 0
     cdef int shift
     for shift in range(0, 35, 7):
@@ -168,7 +168,7 @@ cdef inline Bytes size_of_four_bytes(Bytes p, Bytes end, int64_t* size) noexcept
 
 
 cdef inline Bytes array_size(Bytes p, Bytes end, bint compact, int64_t* count) noexcept:
-    # Every element takes at least a byte: nothing is allocated for more of them than can be there.
+    # Every element takes at least a byte, so memory is only allocated for as many as the data can hold.
     p = compact_size(p, end, count) if compact else size_of_four_bytes(p, end, count)
     if p == NULL or count[0] > end - p or count[0] > MAX_ARRAY_LENGTH:
         return NULL
@@ -187,7 +187,7 @@ cdef inline Bytes read_null(PyObject** slot, Bytes p, bint nullable) noexcept:
 cdef inline Bytes set_string(PyObject** slot, Bytes p, Bytes end, int64_t size) noexcept:
     if size > end - p or size > MAX_STRING_BYTES:
         return NULL
-    # Malformed text is legal, and left to who replaces what is wrong in it.
+    # Malformed text is legal, and left to the careful decoder, which replaces the malformed parts.
     slot[0] = PyUnicode_DecodeUTF8(<const char*> p, size, NULL)
     return NULL if slot[0] == NULL else p + size
 
@@ -218,7 +218,7 @@ cdef Bytes read_bytes(PyObject** slot, Bytes p, Bytes end, bint compact, bint nu
 # Arrays.
 
 cdef inline PyObject** new_tuple(PyObject** slot, int64_t count) noexcept:
-    # Unknown to the garbage collector: it is not complete yet, and will hold nothing that could refer back to it.
+    # Hidden from the garbage collector: it is not complete yet, and will hold no object that could refer back to it.
     slot[0] = PyTuple_New(count)
     if slot[0] == NULL:
         return NULL
@@ -290,8 +290,8 @@ cdef Bytes read_uuids(PyObject** slot, Bytes p, Bytes end, bint compact, bint nu
 
 
 cdef inline bint repeats(Bytes before, Bytes p, Bytes end, PyObject* same) noexcept:
-    # Whether the bytes from ``before`` to here, which are those of the tuple ``same``, come once more. In-sync replicas
-    # are mostly all replicas, and need no tuple of their own.
+    # Whether the bytes from ``before`` to here, which are those of the tuple ``same``, are repeated. In-sync replicas
+    # are mostly all replicas, and then share their tuple.
     cdef Py_ssize_t size = p - before
     return end - p >= size and same != Py_None and memcmp(before, p, size) == 0
 
@@ -345,7 +345,7 @@ cdef Bytes read_structs(
     slot[0] = PyList_New(count)
     if slot[0] == NULL:
         return NULL
-    # Nobody is to find a list with holes, whatever the collection of other garbage runs meanwhile.
+    # No code may see a list with holes, even if a garbage collection runs meanwhile.
     PyObject_GC_UnTrack(slot[0])
     items = (<PyListObject*> slot[0]).ob_item
     for index in range(count):
@@ -393,7 +393,7 @@ cdef inline Bytes tag_and_size(Bytes p, Bytes end, uint32_t* tag, uint32_t* size
 
 
 cdef Bytes keep_unknown_tag(PyObject** slot, Bytes p, Bytes end, uint32_t tag, uint32_t size) noexcept:
-    # They gather in a list that is in the slot until the section ends.
+    # They are collected in a list that is in the slot until the section ends.
     cdef PyObject* pair
     cdef PyObject** items
     cdef int failed
@@ -425,7 +425,7 @@ cdef Bytes end_of_tags(PyObject** slot, Bytes p) noexcept:
 
 
 cdef Bytes read_unknown_tags(PyObject** slot, Bytes p, Bytes end) noexcept:
-    # The section of a struct that knows no tag.
+    # The section of a struct without known tags.
     cdef uint32_t count, tag, size
     p = tag_count(p, end, &count)
     if p == NULL:

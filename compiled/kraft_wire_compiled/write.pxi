@@ -1,20 +1,20 @@
-# Writing. The bytes gather on the caller's stack, and in a bytes object once they are too many for it. Every
-# function returns whether it could do its work; False leaves the whole message to Python: values of a wrong type or
-# out of range, those that are legal but unusual, and lack of memory. No Python code runs in between (and nothing is
+# Writing. The bytes are collected on the caller's stack, and in a bytes object when they are too many for it. Every
+# function returns whether it succeeded. False leaves the whole message to Python: for values of a wrong type or
+# out of range, values that are legal but unusual, and lack of memory. No Python code runs in between (and nothing is
 # allocated that could start the garbage collector), so that nothing changes while it is written. A field whose attribute was deleted is NULL.
 
 cdef enum:
     STACK_BYTES = 1024
     SPARE_BYTES = 256
-    BLOB_BYTES = 4096  # from this size on, bytes become a piece of their own where pieces are wanted
+    BLOB_BYTES = 4096  # from this size on, bytes become a separate piece if pieces are requested
 
 cdef struct Writer:
     char* at
     char* limit
     char* start
     PyObject* buffer  # holds the bytes from start to limit; NULL while they are on the stack
-    PyObject* pieces  # a list of what is complete; NULL where no pieces are wanted
-    int nested        # how many tagged fields are open; their sizes must be known, so that they stay in one piece
+    PyObject* pieces  # a list of complete pieces; NULL if no pieces are requested
+    int nested        # the number of open tagged fields; their sizes must be known, so they stay in one piece
 
 ctypedef bint (*WriteStruct)(Writer* w, PyObject* value, int version) noexcept
 ctypedef bint (*PutNumber)(char* at, PyObject* value) noexcept
@@ -33,12 +33,12 @@ cdef void abandon(Writer* w) noexcept:
 
 
 cdef PyObject* written(Writer* w) noexcept:
-    # What has gathered, as bytes; NULL for lack of memory. The writer keeps nothing of it.
+    # Return the collected bytes; NULL for lack of memory. The writer keeps none of them.
     cdef PyObject* found = w.buffer
     if found == NULL:
         return PyBytes_FromStringAndSize(w.start, w.at - w.start)
     w.buffer = NULL
-    _PyBytes_Resize(&found, w.at - w.start)  # sets it to NULL where that fails
+    _PyBytes_Resize(&found, w.at - w.start)  # sets it to NULL on failure
     return found
 
 
@@ -67,7 +67,7 @@ cdef inline bint room(Writer* w, size_t size) noexcept:
     return <size_t> (w.limit - w.at) >= size or grow(w, size)
 
 
-# Numbers; the caller has made room for them.
+# Numbers; the caller has reserved room for them.
 
 cdef inline void store16(char* at, uint16_t value) noexcept:
     at[0] = <char> (value >> 8)
@@ -87,7 +87,7 @@ cdef inline void store64(char* at, uint64_t value) noexcept:
 
 
 cdef inline bint integer(PyObject* value, int64_t lowest, int64_t highest, int64_t* found) noexcept:
-    # Enumerations and bool count as the integers that they are.
+    # Enumerations and bool are integers.
     cdef int overflow
     if value == NULL or not PyLong_Check(value):
         return False
@@ -181,7 +181,7 @@ cdef inline bint write_uvarint(Writer* w, uint32_t value) noexcept:
 
 
 cdef inline bint write_size(Writer* w, Py_ssize_t size, bint compact, int width) noexcept:
-    # One more than the size, or the size in so many bytes.
+    # Write one more than the size, or the size in this many bytes.
     if size >= 0x7FFFFFFF:
         return False
     if compact:
@@ -244,7 +244,7 @@ cdef bint write_string(Writer* w, PyObject* value, bint compact, bint nullable) 
 
 
 cdef bint write_blob(Writer* w, PyObject* value) noexcept:
-    # What is complete becomes a piece, and the blob another, without a copy; the room is used again.
+    # The complete part becomes a piece and the blob another, without a copy; the room is used again.
     cdef PyObject* before = PyBytes_FromStringAndSize(w.start, w.at - w.start)
     cdef bint done
     if before == NULL:
@@ -398,7 +398,7 @@ cdef bint write_nullable_tagged_struct(Writer* w, PyObject* value, int version, 
     return write_byte(w, 1) and write(w, value, version)
 
 
-# Tagged fields. A section begins with a byte for its count, a field with a byte for its size; both are known later.
+# Tagged fields. A section starts with a byte for its count, a field with a byte for its size; both are filled in later.
 
 cdef inline Py_ssize_t open_tags(Writer* w) noexcept:
     cdef Py_ssize_t here = w.at - w.start
@@ -470,8 +470,8 @@ cdef bint close_tag(Writer* w, Py_ssize_t opened) noexcept:
     return True
 
 
-# Whether a field plainly holds its default. Where that takes more than a look, the answer is no: the field is then
-# written, and what is not the type it should be comes to light.
+# Whether a quick check shows that a field holds its default. Otherwise the answer is no: the field is then
+# written, and a wrong type is noticed.
 
 cdef inline bint is_integer(PyObject* value, int64_t default) noexcept:
     cdef int64_t number

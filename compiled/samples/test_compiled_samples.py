@@ -1,4 +1,5 @@
-"""Compiled code of what Kafka's own schemas have rarely or never, beside the Python of the same schemas."""
+"""Compiled code for features that Kafka's own schemas rarely or never use, compared with the Python of the
+same schemas."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from odd_wire import OddWriter, mutate
-from random_messages import messages_of, random_message
-from schema_samples import everything, generated, oddities
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Structure
 from kraft_wire.protocol.tier import COMPILED, PURE, tier_of
+from tests.support.odd_wire import OddWriter, mutate
+from tests.support.random_messages import messages_of, random_message
+from tests.support.schema_samples import everything, generated, oddities
 
 NODES = (everything(), *oddities())
 ROUNDS = 60
@@ -51,7 +52,7 @@ def test_they_are_compiled(node: dict[str, Any]) -> None:
 
 
 def test_the_other_package_is_compiled() -> None:
-    drafted = messages_of("kraft_wire.protocol.kip_853")
+    drafted = messages_of("kraft_wire.raft.membership.kip_853")
     assert drafted
     assert {tier_of(cls) for cls in drafted} == {COMPILED}
 
@@ -81,7 +82,7 @@ def test_values_are_encoded_or_refused_as_in_python(node: dict[str, Any]) -> Non
 
 
 def outcome(call: Callable[..., Any], *arguments: object) -> tuple[str, str]:
-    """A value, or a typed error; by their repr, because not-a-number equals nothing."""
+    """Return a value, or a typed error; by their repr, because not-a-number equals nothing."""
     try:
         return "value", repr(call(*arguments))
     except ProtocolError as error:
@@ -95,7 +96,7 @@ def in_pieces(message: Message, version: int) -> bytes:
 
 
 def twin_of(value: Any, twins: ModuleType) -> Any:
-    """The same value made of the classes in Python."""
+    """Return the same value made of the Python classes."""
     if isinstance(value, list):
         return [twin_of(each, twins) for each in value]
     if not isinstance(value, Structure):

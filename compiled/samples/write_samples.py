@@ -1,8 +1,9 @@
 """Write the Cython of the tests' sample schemas instead of Kafka's; see `make test-compiled`.
 
-    PYTHONPATH=.:tests KRAFT_WIRE_SAMPLES=FOLDER python compiled/samples/write_samples.py TARGET
+PYTHONPATH=.:tests KRAFT_WIRE_SAMPLES=FOLDER python compiled/samples/write_samples.py TARGET
 
-FOLDER holds the messages that tests have put there; the samples with everything and with oddities are added.
+FOLDER holds the messages that tests have written there. The samples with all features and with odd ones are
+added.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from schema_samples import SAMPLES, everything, generated, oddities
-
-from codegen.cython_package import render_plans
+from codegen.cython.package import render_plans
+from codegen.emit.plan import MessagePlan, plan
 from codegen.generate import load_schemas
 from codegen.packages import PACKAGES
-from codegen.plan import MessagePlan, plan
+from tests.support.schema_samples import SAMPLES, everything, generated, oddities
 
 ROOT = Path(__file__).parents[2]
 

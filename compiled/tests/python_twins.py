@@ -1,4 +1,5 @@
-"""The messages in Python beside the compiled ones: every generated module once more, by another name."""
+"""The messages in Python beside the compiled ones: every generated module is imported again under another
+name."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def _module(name: str) -> ModuleType:
 
 
 def twin_class(cls: type[Structure]) -> Any:
-    """The same class, with its codec in Python."""
+    """Return the same class, with its codec in Python."""
     found = getattr(_module(cls.__module__), cls.__name__)
     assert found is not cls
     assert not issubclass(found, Message) or tier_of(found) == PURE
@@ -36,7 +37,7 @@ def twin_class(cls: type[Structure]) -> Any:
 
 
 def twin(value: Any) -> Any:
-    """The same value made of those classes; what is of no generated class stays what it is."""
+    """Return the same value made of those classes; a value of no generated class stays as it is."""
     if isinstance(value, list | tuple):
         return type(value)(map(twin, value))
     if not isinstance(value, Structure) or not type(value).__module__.startswith(messages.__name__):

@@ -1,4 +1,4 @@
-"""Compiled methods are called like those that they replace."""
+"""Compiled methods are called like the methods that they replace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Version(IntEnum):
 
 
 class OwnVote(VoteRequest, gc=False):
-    """A subclass, as a user may make one."""
+    """A subclass, as a user may write one."""
 
     note: str = ""
 

@@ -1,4 +1,4 @@
-"""Compiled code counts references by hand: nothing may be left over, and nothing freed too early."""
+"""Compiled code counts references by hand: no object may leak, and none may be freed too early."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
-from odd_wire import OddWriter, mutate
-from random_messages import all_messages, random_message
-
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.odd_wire import OddWriter, mutate
+from tests.support.random_messages import all_messages, random_message
 
 SEED = 1
 MOST_ROUNDS = 30
 MESSAGES = all_messages()
 SHARED = (None, True, False, (), "", b"", *range(-5, 257), Uuid.ZERO)
-"""Objects that compiled code hands out without making them."""
+"""Objects that compiled code returns without creating them."""
 
 
 def check(work: Callable[[], None]) -> None:
-    """Some round leaves no more behind than the one before; a leak in any of the cases grows every time. What
-    the interpreter itself keeps goes up and down, and more often up at first."""
-    blocks = array("q", bytes(8 * MOST_ROUNDS))  # noting them there takes no object of its own
+    """Check that some round leaves no more memory than the previous one. A leak grows in every round; the
+    interpreter's own memory goes up and down, at first mostly up."""
+    blocks = array("q", bytes(8 * MOST_ROUNDS))  # so that counting them creates no object
     for number in range(MOST_ROUNDS):
         work()
         gc.collect()
@@ -34,13 +33,13 @@ def check(work: Callable[[], None]) -> None:
         if number and blocks[number] <= blocks[number - 1]:
             break
     else:
-        raise AssertionError(f"every round leaves more blocks behind: {blocks}")
+        raise AssertionError(f"every round leaves more blocks: {blocks}")
     _check_references(work)
 
 
 def _check_references(work: Callable[[], None]) -> None:
-    """The same of objects that nobody makes. Too few references are as bad as too many: each round frees the
-    object a little more."""
+    """Check the reference counts of shared objects. Too few references are as bad as too many: each round
+    frees the object a little more."""
     always_more = always_fewer = set(range(len(SHARED)))
     before = array("q", bytes(8 * len(SHARED)))
     for number in range(MOST_ROUNDS):

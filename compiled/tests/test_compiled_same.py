@@ -1,4 +1,4 @@
-"""The compiled codec does what the one in Python does, with whatever it is given."""
+"""The compiled codec does the same as the Python codec with any input."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from odd_wire import OddWriter, mutate
 from python_twins import twin, twin_class
-from random_messages import all_messages, random_message
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Structure
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.odd_wire import OddWriter, mutate
+from tests.support.random_messages import all_messages, random_message
 
 MESSAGES = all_messages()
 ROUNDS = 30
@@ -93,7 +93,8 @@ Errors = type[Exception] | tuple[type[Exception], ...]
 def outcome(
     call: Callable[..., Any], *arguments: object, errors: Errors = ProtocolError
 ) -> tuple[str, object]:
-    """A value, or a typed error with its text; values by their repr, because not-a-number equals nothing."""
+    """Return a value, or a typed error with its text; values by their repr, because not-a-number equals
+    nothing."""
     try:
         return "value", repr(call(*arguments))
     except errors as error:
@@ -130,7 +131,7 @@ def test_messages_are_encoded_and_decoded_as_in_python(cls: type[Message]) -> No
             raw = message.encode(version)
             assert cls.decode(raw, version) == message
             assert cls.decode_from(b"xy" + raw + b"z", version, 2) == (message, 2 + len(raw))
-            # At other versions fields are missing, which matters for some values and not for others.
+            # Other versions lack fields, which is an error for some values only.
             for other in versions_around(cls):
                 check_encoding(message, other)
 
@@ -168,7 +169,7 @@ def test_fields_that_were_deleted_are_missed_as_in_python(cls: type[Message]) ->
 
 
 def structures(value: Structure) -> list[Structure]:
-    """A structure and those inside it."""
+    """Yield a structure and those inside it."""
     found = [value]
     for name in value.__struct_fields__:
         member = getattr(value, name)

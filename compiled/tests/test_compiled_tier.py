@@ -1,4 +1,4 @@
-"""The compiled codec is what runs here; where it doesn't fit it isn't used, each in a process of its own."""
+"""The compiled codec is in use here; if it doesn't fit it isn't used. Each case runs in its own process."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from types import BuiltinFunctionType, MethodDescriptorType
 
 import kraft_wire_compiled
 import pytest
-from random_messages import all_messages
 
 import kraft_wire
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.tier import COMPILED, INTERFACE, tier, tier_of
+from tests.support.random_messages import all_messages
 
 ROOT = Path(__file__).resolve().parents[2]
 STALE = """
@@ -35,7 +35,7 @@ print(all(message_class(name)().encode(message_class(name).MAX_VERSION) for name
 
 
 def run(setting: str, **environment: str) -> tuple[list[str], list[str]]:
-    """The lines that REPORT prints after ``setting``, and the warnings."""
+    """Return the lines that REPORT prints after ``setting``, and the warnings."""
     script = f"import sys, kraft_wire_compiled\n{setting}\n{REPORT}"
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -78,7 +78,7 @@ def test_a_compiled_codec_of_another_interface_is_not_used_and_one_warning_says_
     lines, warnings = run("kraft_wire_compiled.INTERFACE = 0")
     assert lines == ["pure pure pure pure", "True"]
     (warning,) = warnings
-    assert "is made for interface 0, this is" in warning
+    assert "is made for interface 0, but this is" in warning
 
 
 @pytest.mark.parametrize("missing", ["kraft_wire_compiled.index", "kraft_wire_compiled.messages_0"])
@@ -126,7 +126,7 @@ def test_the_environment_can_switch_it_off() -> None:
 
 
 def test_messages_of_other_packages_stay_python() -> None:
-    from kraft_wire.protocol.kip_853.vote_request import VoteRequest
+    from kraft_wire.raft.membership.kip_853.vote_request import VoteRequest
 
     assert tier_of(VoteRequest) == "pure"
     assert VoteRequest.decode(VoteRequest().encode(1), 1) == VoteRequest()

@@ -1,33 +1,32 @@
-"""The command line. ``main`` reaches the server's code with few imports, as they are most of its start."""
+"""The command line. ``main`` reaches the server's code with few imports: they are most of its start."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
+_STANDARD_FILES = (0, 1, 2)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code (see ``kraft_wire.cli.errors``)."""
+    """Run one command; returns its exit status (see ``kraft_wire.cli.errors``)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed_files()
     try:
-        return _run(words)
+        status = _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         from kraft_wire.cli.errors import EXIT_INTERRUPTED
 
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        from kraft_wire.cli.errors import EXIT_OK, stop_writing
-
-        stop_writing()
-        return EXIT_OK
     except Exception as error:
-        from kraft_wire.cli.errors import EXIT_FAILED, explain
-
-        reason = explain(error)
-        if reason is None:
+        failed = _report(error)
+        if failed is None:
             raise
-        print(f"kraft-wire: {reason}", file=sys.stderr)
-        return EXIT_FAILED
+        return failed
 
 
 def _run(words: list[str]) -> int:
@@ -41,3 +40,37 @@ def _run(words: list[str]) -> int:
     from kraft_wire.cli.app import run
 
     return run(words)
+
+
+def _report(error: Exception) -> int | None:
+    """Report an expected error and return its exit status; None for an internal error."""
+    from kraft_wire.cli.errors import (
+        EXIT_OK,
+        complain,
+        exit_status_of,
+        explain,
+        is_output_unread,
+        stop_writing,
+    )
+
+    if isinstance(error, BrokenPipeError) and is_output_unread():
+        stop_writing()
+        return EXIT_OK
+    reason = explain(error)
+    if reason is None:
+        return None
+    complain(reason)
+    return exit_status_of(error)
+
+
+def _open_closed_files() -> None:
+    """Open the null device in place of closed standard files.
+
+    Otherwise the first file that a command opens would get the number of stderr, and everything that a
+    library writes there would end up in it.
+    """
+    for number in _STANDARD_FILES:
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""``python -m kraft_wire.cli``: the command without its installed script."""
+"""Run the command line as ``python -m kraft_wire.cli``, without its installed script."""
 
 import sys
 

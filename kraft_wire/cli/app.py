@@ -1,18 +1,21 @@
-"""The commands and their options. A command's module is imported when it runs, or its help is shown."""
+"""The commands and their options. A command's module is imported when it runs, or when its help is shown."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cyclopts import App, CycloptsError, Parameter
+from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
-from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
+from kraft_wire.cli.errors import EXIT_OK, UsageError
+from kraft_wire.configs.nearest import nearest
 
 COMMANDS = "kraft_wire.cli"
-HELP_FLAGS = {"--help", "-h"}
+HELP_WORDS = {"--help", "-h", "help"}
+VERSION_FLAGS = ("--version", "-V")
+LOGGING_OPTIONS = {"--log-level", "--log-format"}
 GROUPS = {"storage", "codec", "pipeline"}
-"""Commands that alone only show their help, as no command at all does."""
+"""Commands that only show their help if nothing follows them, as ``kraft-wire`` alone does."""
 
 
 def _version() -> str:
@@ -26,12 +29,18 @@ def _version() -> str:
         return f"kraft-wire, run from its sources without being installed ({tier()} codec)"
 
 
+def _default_text(value: object) -> str | None:
+    """Show the default of an option in its help, unless it only means that the option isn't given."""
+    return None if value in (None, False, ()) else str(value)
+
+
 def _app(name: str, help: str) -> App:
     return App(
         name,
         help=help,
         version=_version,
-        default_parameter=Parameter(negative=(), show_default=False),
+        version_flags=VERSION_FLAGS,
+        default_parameter=Parameter(negative=(), show_default=_default_text),
         result_action="return_value",
         help_format="markdown",
     )
@@ -40,44 +49,110 @@ def _app(name: str, help: str) -> App:
 app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with tools for its folders and its protocol.")
 app.command(f"{COMMANDS}.server:server", name="server")
 app.command(f"{COMMANDS}.dev:dev", name="dev")
-app.command(f"{COMMANDS}.dump_log:dump_log", name="dump-log")
+app.command(f"{COMMANDS}.dump.dump_log:dump_log", name="dump-log")
 app.command(f"{COMMANDS}.fsck:fsck", name="fsck")
 app.command(f"{COMMANDS}.sim:sim", name="sim")
 
-storage = _app("storage", "Prepare and inspect the folders of a Kafka node.")
-storage.command(f"{COMMANDS}.storage_format:storage_format", name="format")
-storage.command(f"{COMMANDS}.storage_info:storage_info", name="info")
-storage.command(f"{COMMANDS}.storage_random_uuid:storage_random_uuid", name="random-uuid")
-storage.command(f"{COMMANDS}.storage_versions:version_mapping", name="version-mapping")
-storage.command(f"{COMMANDS}.storage_versions:feature_dependencies", name="feature-dependencies")
+storage = _app("storage", "Format and inspect the folders of a Kafka node.")
+storage.command(f"{COMMANDS}.storage.format:storage_format", name="format")
+storage.command(f"{COMMANDS}.storage.info:storage_info", name="info")
+storage.command(f"{COMMANDS}.storage.versions:random_uuid", name="random-uuid")
+storage.command(f"{COMMANDS}.storage.versions:version_mapping", name="version-mapping")
+storage.command(f"{COMMANDS}.storage.versions:feature_dependencies", name="feature-dependencies")
 app.command(storage)
 
 codec = _app("codec", "Decode and encode messages of Kafka's protocol: JSON lines in, JSON lines out.")
-codec.command(f"{COMMANDS}.codec_decode:codec_decode", name="decode")
-codec.command(f"{COMMANDS}.codec_encode:codec_encode", name="encode")
+codec.command(f"{COMMANDS}.codec.decode:codec_decode", name="decode")
+codec.command(f"{COMMANDS}.codec.encode:codec_encode", name="encode")
 app.command(codec)
 
-pipeline = _app("pipeline", "Clusters' metadata logs as tables: what to do with them where they are kept.")
-pipeline.command(f"{COMMANDS}.pipeline_report:pipeline_report", name="report")
-pipeline.command(f"{COMMANDS}.pipeline_restore:pipeline_restore", name="restore")
-pipeline.command(f"{COMMANDS}.pipeline_run:pipeline_run", name="run")
+pipeline = _app("pipeline", "Keep clusters' metadata logs as tables, report on them, restore from them.")
+pipeline.command(f"{COMMANDS}.pipeline.report:pipeline_report", name="report")
+pipeline.command(f"{COMMANDS}.pipeline.restore:pipeline_restore", name="restore")
+pipeline.command(f"{COMMANDS}.pipeline.run:pipeline_run", name="run")
 app.command(pipeline)
 
 
+@app.command(name="help")
+def show_help(*command: str) -> int:
+    """Show the help of a command, such as `kraft-wire help storage format`.
+
+    Parameters
+    ----------
+    command
+        The command's words; the list of commands without any.
+    """
+    return run([*command, "--help"])
+
+
+@app.command(name="version")
+def show_version() -> int:
+    """Print the version, and whether messages are read by compiled code."""
+    print(_version())
+    return EXIT_OK
+
+
 def _resolve(commands: App) -> None:
-    """Import what has not been needed yet: a list of commands shows the first line of each one's help."""
+    """Import every command: a list of commands shows the first line of each one's help."""
     for name in commands:
         if name not in (*commands.help_flags, *commands.version_flags):
             _resolve(commands[name])
 
 
 def run(words: Sequence[str]) -> int:
-    """Parse a command line and run its command; returns the exit code."""
-    if HELP_FLAGS & set(words) or set(words) <= GROUPS:
+    """Parse a command line and run its command; returns the exit status. Raises UsageError."""
+    is_help = bool(HELP_WORDS & set(words)) or set(words) <= GROUPS
+    if is_help:
         _resolve(app)
     try:
-        code = app(words, exit_on_error=False, print_error=False)
+        code = app(_with_lower_case_values(words), exit_on_error=False, print_error=False)
+    except UnusedCliTokensError as error:
+        word = (error.unused_tokens or [""])[0]
+        raise UsageError(f"unexpected argument {word!r}{nearest(word, _words_of(error.app))}") from None
+    except MissingArgumentError as error:
+        raise UsageError(_missing_text(error)) from None
+    except UnknownOptionError as error:
+        word = error.token.keyword or error.token.value
+        raise UsageError(f"unknown option {word}{nearest(word, _words_of(error.app))}") from None
     except CycloptsError as error:
-        print(f"kraft-wire: {error}", file=sys.stderr)
-        return EXIT_FAILED
+        raise UsageError(str(error)) from None
+    except SystemExit:
+        if is_help:  # the printer of help ends the process with an error if its output isn't read
+            return EXIT_OK
+        raise
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _missing_text(error: MissingArgumentError) -> str:
+    """Say what is missing: the value of an option that is there, or a whole parameter."""
+    text = str(error)
+    argument = error.argument
+    if argument is None or argument.tokens or error.keyword is not None or "Did you mean" in text:
+        return text
+    return f"{argument.name} is missing"
+
+
+def _with_lower_case_values(words: Sequence[str]) -> list[str]:
+    """Return the words with the values of the logging options in lower case. These may be in any case, as in
+    the environment."""
+    lowered = []
+    previous = ""
+    for word in words:
+        option, equals, value = word.partition("=")
+        if previous in LOGGING_OPTIONS:
+            word = word.lower()
+        elif option in LOGGING_OPTIONS:
+            word = option + equals + value.lower()
+        lowered.append(word)
+        previous = word
+    return lowered
+
+
+def _words_of(command: App | None) -> Iterator[str]:
+    """The options that a command has, and the commands that a group has."""
+    if command is None:
+        return
+    yield from (name for name in command if not name.startswith("-"))
+    if command.default_command is not None:
+        for argument in command.assemble_argument_collection():
+            yield from (name for name in argument.names if name.startswith("--"))

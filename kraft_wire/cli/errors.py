@@ -1,38 +1,51 @@
-"""What a command may fail with in one line, without a traceback.
+"""Exit statuses, and the errors that a command reports in one line instead of a traceback.
 
-Exit codes of every command: 0 done; 1 refused or failed, the reason on stderr; 130 interrupted from the
-keyboard; 128 and a signal's number where that one cut short what was to be done.
+Exit statuses of every command: 0 done; 1 refused or failed, with the reason on stderr; 2 wrong usage; 130
+interrupted from the keyboard; 128 plus a signal's number if that signal cut the work short. A command whose
+output is no longer read, as with ``| head``, ends quietly.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
-EXIT_OK = 0
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
 
 
 class CommandError(Exception):
-    """A command that cannot do what was asked: the text says what, where and what to do."""
+    """A command cannot do what was asked. The text names what is wrong, where, and what to do."""
+
+    EXIT_STATUS = EXIT_FAILED
+
+
+class UsageError(CommandError):
+    """The command line itself is wrong: its options don't go together, or one has an impossible value."""
+
+    EXIT_STATUS = EXIT_USAGE
 
 
 def explain(error: Exception) -> str | None:
-    """What to tell the operator of an expected error; None of a defect, whose traceback must be seen."""
+    """Return the text of an expected error; None for an internal error, whose traceback must be shown."""
     if isinstance(error, CommandError):
         return str(error)
     if isinstance(error, OSError):
         return _explain_os_error(error)
-    # Imported here: a command that succeeds needs none of them for this.
-    from kraft_wire.controller.activation import ActivationError
+    # Imported here: a command that succeeds needs none of them.
+    from kraft_wire.controller.node.activation import ActivationError
     from kraft_wire.log.errors import LogError
     from kraft_wire.metadata.errors import FeatureError
     from kraft_wire.protocol.errors import ProtocolError
     from kraft_wire.raft.errors import CannotStart
-    from kraft_wire.server.config_reader import ConfigError
-    from kraft_wire.server.logging import UnknownLevel
+    from kraft_wire.server.config.reader import ConfigError
+    from kraft_wire.server.logging import UnknownLogSetting
 
     expected = (
         ActivationError,
@@ -41,13 +54,22 @@ def explain(error: Exception) -> str | None:
         FeatureError,
         LogError,
         ProtocolError,
-        UnknownLevel,
+        UnknownLogSetting,
     )
     return str(error) if isinstance(error, expected) else None
 
 
-def run_to_the_end(run: Callable[[], int]) -> int:
-    """Run a server; what ends it is told as the rest of its life is, in the log."""
+def exit_status_of(error: Exception) -> int:
+    """Return the exit status that goes with an expected error."""
+    if isinstance(error, CommandError):
+        return error.EXIT_STATUS
+    from kraft_wire.server.logging import UnknownLogSetting
+
+    return EXIT_USAGE if isinstance(error, UnknownLogSetting) else EXIT_FAILED
+
+
+def run_server(run: Callable[[], int]) -> int:
+    """Run a server and return its exit status. The error that ends it is logged as "fatal: CAUSE"."""
     try:
         return run()
     except Exception as error:
@@ -55,15 +77,31 @@ def run_to_the_end(run: Callable[[], int]) -> int:
 
         log = get_logger(__name__)
         reason = explain(error)
+        kind = type(error).__name__
         if reason is None:
-            log.exception("the process ends by a defect")
+            log.exception(f"fatal: internal error: {kind}: {error}", error=kind)
         else:
-            log.error("the process ends", error=reason)
+            log.error(f"fatal: {reason}", error=kind)
         return EXIT_FAILED
 
 
+def complain(text: str) -> None:
+    """Print a line about the command on stderr, if anybody reads it."""
+    with suppress(BrokenPipeError):
+        print(f"kraft-wire: {text}", file=sys.stderr, flush=True)
+
+
+def is_output_unread() -> bool:
+    """Whether the reader of stdout has closed its end, as ``| head`` does."""
+    if sys.stdout is None:
+        return False
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return bool(poll.poll(0))
+
+
 def stop_writing() -> None:
-    """The reader of our output is gone, as with ``| head``: what is left to flush must not complain."""
+    """Discard what is still to be written to stdout, because its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

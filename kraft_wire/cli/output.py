@@ -1,4 +1,4 @@
-"""Printing many lines fast, in UTF-8 whatever the terminal's own encoding is, as they come."""
+"""Print many lines fast, as they come, in UTF-8 whatever the encoding of the terminal is."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LINES_AT_ONCE = 512
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Write lines to stdout as they are made; what was made before an exception is written, too.
+    """Write lines to stdout as they come, also those that come before an exception.
 
-    Raises CommandError where stdout is closed.
+    Raises CommandError if stdout is closed.
     """
     if sys.stdout is None:
         raise CommandError("standard output is closed")

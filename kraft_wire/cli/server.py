@@ -1,4 +1,4 @@
-"""``kraft-wire server``: a controller, until it is told to stop.
+"""``kraft-wire server``: run a controller until it is stopped.
 
 Nothing here imports the command-line library: see ``plain_arguments``.
 """
@@ -6,48 +6,66 @@ Nothing here imports the command-line library: see ``plain_arguments``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import TypedDict, TypeGuard
+
+from kraft_wire.server import logging
+from kraft_wire.server.logging import LogFormat, LogLevel
 
 
 class ServerArguments(TypedDict, total=False):
-    """The parameters of ``server`` beside the file."""
+    """The parameters of ``server`` other than the file."""
 
     override: list[str]
-    log_level: str
+    log_level: LogLevel
+    log_format: LogFormat
 
 
-def server(file: str, /, *, override: Sequence[str] = (), log_level: str | None = None) -> int:
+def server(
+    file: str,
+    /,
+    *,
+    override: Sequence[str] = (),
+    log_level: LogLevel | None = None,
+    log_format: LogFormat | None = None,
+) -> int:
     """Run a controller on a formatted folder, until SIGTERM, SIGINT or SIGHUP.
+
+    For example:
+
+        kraft-wire server controller.properties
+        kraft-wire server controller.properties --override node.id=2 --log-format text
 
     Parameters
     ----------
     file
         The controller's properties file, with Kafka's keys.
     override
-        A key=value that wins over the file's. May be given again and again.
+        A KEY=VALUE that takes precedence over the file. Can be given several times.
     log_level
-        debug, info, warning or error. Without it KRAFT_WIRE_LOG_LEVEL counts, then info.
+        The lowest level to log. Default: the environment's KRAFT_WIRE_LOG_LEVEL, otherwise info.
+    log_format
+        The form of the log. Default: the environment's KRAFT_WIRE_LOG_FORMAT, otherwise text on a terminal
+        and json elsewhere.
     """
-    from kraft_wire.server.config import load_server_config
-    from kraft_wire.server.logging import configure, get_logger, level_from_environment
+    from kraft_wire.server.config.server_config import load_server_config
 
-    configure(level_from_environment(log_level))
+    logging.configure(logging.log_level(log_level), form=logging.log_format(log_format))
     config = load_server_config(file, override)
-    log = get_logger(__name__)
+    log = logging.get_logger(__name__)
     for warning in config.warnings:
         log.warning(warning, file=file)
-    from kraft_wire.cli.errors import run_to_the_end
+    from kraft_wire.cli.errors import run_server
     from kraft_wire.server.main import run
 
-    return run_to_the_end(lambda: run(config))
+    return run_server(lambda: run(config))
 
 
 def plain_arguments(words: Sequence[str]) -> tuple[str, ServerArguments] | None:
-    """The file and the options of a command line in its usual form; None of any other, right or wrong.
+    """Return the file and the options of a command line in the usual form; None for any other command line.
 
     Importing the command-line library takes as long as much of the server's start. So the usual form,
-    ``FILE [--override KEY=VALUE]... [--log-level LEVEL]``, is read here, and the library reads (and complains
-    of, and explains) the rest.
+    ``FILE [--override KEY=VALUE]... [--log-level LEVEL] [--log-format FORMAT]``, is read here. The library
+    reads the rest, and explains what is wrong with it.
     """
     files: list[str] = []
     options: ServerArguments = {}
@@ -63,8 +81,18 @@ def plain_arguments(words: Sequence[str]) -> tuple[str, ServerArguments] | None:
             return None
         if name == "--override":
             options.setdefault("override", []).append(value)
-        elif name == "--log-level":
-            options["log_level"] = value
+        elif name == "--log-level" and is_log_level(level := value.lower()):
+            options["log_level"] = level
+        elif name == "--log-format" and is_log_format(form := value.lower()):
+            options["log_format"] = form
         else:
             return None
     return (files[0], options) if len(files) == 1 and files[0] else None
+
+
+def is_log_level(text: str) -> TypeGuard[LogLevel]:
+    return text in logging.LEVELS
+
+
+def is_log_format(text: str) -> TypeGuard[LogFormat]:
+    return text in logging.FORMATS

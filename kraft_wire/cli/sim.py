@@ -6,61 +6,95 @@ import shlex
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final
 
-from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK, CommandError
+from cyclopts import Parameter
+
+from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from kraft_wire.sim.options import Options
     from kraft_wire.sim.simulation import Result
 
+DEFAULT_SECONDS: Final = 120
+LEGEND: Final = """\
+# TIME NODE EVENT -> EPOCH ROLE START FLUSHED END HIGH_WATERMARK EFFECTS
+#   TIME            simulated microseconds since the start
+#   NODE            the id of the node that takes the event
+#   EVENT           asked: a request arrives; told: a response arrives; failed: a request of the node fails;
+#                   propose: a client appends records; flushed: the log is on stable storage up to an offset;
+#                   Tick: a deadline is reached; Start: the node starts. END/EPOCH are those of a node's log
+#   after the arrow the node's state then: its epoch and role, log start offset, flushed offset,
+#                   log end offset, high watermark, and the number of effects to execute
+# TIME NODE killed, TIME NODE lost ...: the node's process ends
+# TIME broker ID ...: what a broker does (with --controllers)
+# TIME fault #N ...: a fault starts; TIME healed NODES: these nodes have no faults any more
+"""
+
 
 def sim(
     *,
-    seed: int | None = None,
+    seed: Annotated[int | None, Parameter(show_default="1")] = None,
     seeds: int = 1,
-    seconds: int | None = None,
+    seconds: Annotated[int | None, Parameter(show_default=str(DEFAULT_SECONDS))] = None,
     controllers: bool = False,
     options: str | None = None,
     minimise: bool = False,
     trace: bool = False,
 ) -> int:
-    """Run a quorum in the deterministic simulator, under whatever faults a seed stands for.
+    """Run a quorum in the deterministic simulator, under the faults that a seed stands for.
 
-    Prints each run's events, simulated seconds and the hash of its trace. A seed that fails prints its
-    options, which replay it bit for bit, and the commit.
+    Prints the number of events, the simulated seconds and the hash of the trace of each run. A seed that
+    fails also prints the commit and its options, which replay the run bit for bit.
+
+    For example:
+
+        kraft-wire sim --seeds 10
+        kraft-wire sim --controllers --seed 7 --seconds 30 --trace
 
     Parameters
     ----------
     seed
-        The first seed; 1 where none is given.
+        The first seed.
     seeds
-        How many of them, one after the other.
+        The number of seeds to run, one after the other.
     seconds
-        How much time to simulate under faults, 120 where nothing is said. Some time without them follows, in
-        which everything has to come right.
+        The simulated time with faults. Some time without faults follows, in which everything must recover.
     controllers
         Run whole controllers, with brokers and an administrator around them, instead of raft cores alone.
     options
-        Run this instead: the options that a failed run printed.
+        Run these options instead, as a failed run printed them.
     minimise
         Shrink a run that fails: fewer faults, less time.
     trace
-        Print every event: its time in microseconds, and what happened to whom.
+        Print every event, after a legend.
     """
     if options is None:
-        runs = _drawn(1 if seed is None else seed, seeds, 120 if seconds is None else seconds, controllers)
+        length_s = DEFAULT_SECONDS if seconds is None else seconds
+        runs = _drawn(1 if seed is None else seed, seeds, length_s, controllers)
     elif seed is not None or seeds != 1 or seconds is not None or controllers:
-        raise CommandError("--options says all about a run: leave --seed, --seeds, --seconds, --controllers")
+        raise UsageError(
+            "--options describes the whole run: leave out --seed, --seeds, --seconds, --controllers"
+        )
     else:
         runs = [_parse(options)]
-    failed = [run for run in runs if not _run(run, minimise=minimise, trace=trace)]
+    if trace:
+        print(LEGEND, end="")
+    failed = [run.seed for run in runs if not _run(run, minimise=minimise, trace=trace)]
+    print(_summary(len(runs), failed))
     return EXIT_FAILED if failed else EXIT_OK
+
+
+def _summary(count: int, failed: list[int]) -> str:
+    unit = "seed" if count == 1 else "seeds"
+    if not failed:
+        return f"{count} {unit} passed"
+    return f"{len(failed)} of {count} {unit} failed: {', '.join(map(str, failed))}"
 
 
 def _drawn(first: int, seeds: int, seconds: int, controllers: bool) -> list[Options]:
     if seconds < 1 or seeds < 1:
-        raise CommandError("--seconds and --seeds are at least 1")
+        raise UsageError("--seconds and --seeds must be at least 1")
     from kraft_wire.sim.swarm import controllers_of, options_of
 
     draw = controllers_of if controllers else options_of
@@ -75,7 +109,7 @@ def _parse(text: str) -> Options:
     try:
         return msgspec.json.decode(text, type=Options)
     except msgspec.MsgspecError as error:
-        raise CommandError(f"--options isn't what a failed run printed: {error}") from None
+        raise UsageError(f"--options isn't what a failed run printed: {error}") from None
 
 
 def _run(options: Options, *, minimise: bool, trace: bool) -> bool:
@@ -83,14 +117,15 @@ def _run(options: Options, *, minimise: bool, trace: bool) -> bool:
     from kraft_wire.sim.simulation import simulate
 
     result = simulate(options, print if trace else None)
-    tell(result)
+    print_result(result)
     if result.violation is not None and minimise:
         print("minimising")
-        tell(Minimiser(result, report=print).minimise())
+        print_result(Minimiser(result, report=print).minimise())
     return result.violation is None
 
 
-def tell(result: Result) -> None:
+def print_result(result: Result) -> None:
+    """Print a line about the run; for a failed one also what is wrong, its faults, and how to replay it."""
     print(
         f"seed {result.options.seed}: {result.events} events, {result.simulated_seconds:.3f} simulated"
         f" seconds, {result.acknowledged} acknowledged, trace {result.hash}"
@@ -110,7 +145,7 @@ def tell(result: Result) -> None:
 
 
 def commit() -> str:
-    """The commit that this runs from, or else the version."""
+    """Return the commit of this checkout, or else the installed version."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=Path(__file__).parent,

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM to a command that has something to finish first."""
+"""Handle SIGINT and SIGTERM in a command that has work to finish first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _TOGETHER_S: Final = 1.0
 
 
 class StopSignals:
-    """While it is entered, the first signal is noted, with a word about it; one more interrupts, unless it
-    comes with the first: whoever signals a process and its group sends two."""
+    """A context in which the first signal is only noted, and ``word`` is printed; a second one interrupts.
+
+    A second signal within a second doesn't count: signalling a process and its group sends two.
+    """
 
     def __init__(self, word: str) -> None:
         self._word = word

@@ -1,29 +1,19 @@
-"""Where controllers listen."""
+"""Parse the addresses of controllers."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlsplit
 
-from kraft_wire.client.errors import BadSetting
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.wire.address import Address
 
 BOOTSTRAP: Final = "bootstrap.controllers"
-"""The option that names controllers."""
-MAX_PORT: Final = 65535
-
-
-class Address(NamedTuple):
-    """A host, or its IP address, and a port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+"""The option that lists controllers."""
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """``host:port,host:port``; an IPv6 address has brackets. Raises BadSetting."""
+    """Parse ``host:port,host:port``; an IPv6 address has brackets. Raises BadSetting."""
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     if not entries:
         raise BadSetting(f"{BOOTSTRAP}: give host:port of one or more controllers")

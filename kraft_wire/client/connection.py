@@ -1,4 +1,4 @@
-"""One connection to a controller: opened, secured, asked what it serves, and then one request at a time."""
+"""Open connections to controllers, and make one request at a time on each. Sockets block."""
 
 from __future__ import annotations
 
@@ -6,40 +6,33 @@ import secrets
 import socket
 import ssl
 import time
-from struct import Struct
 from typing import Final, TypeVar
 
-from kraft_wire.client.addresses import Address
 from kraft_wire.client.errors import AuthenticationFailed
-from kraft_wire.client.sasl import conversation
-from kraft_wire.client.security import Sasl, Security
+from kraft_wire.client.security_options import Security
 from kraft_wire.client.tls import tls_context
-from kraft_wire.protocol.errors import ErrorCode, ProtocolError
-from kraft_wire.protocol.framing import FrameReader, frame
-from kraft_wire.protocol.headers import decode_response, encode_request
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
-from kraft_wire.protocol.messages.sasl_authenticate_response import SaslAuthenticateResponse
-from kraft_wire.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
-from kraft_wire.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
-from kraft_wire.protocol.served_versions import FIRST_ASKED_VERSION, QUESTION, ServedVersions, read_versions
+from kraft_wire.security import errors
+from kraft_wire.security.sasl import Conversation, conversation
+from kraft_wire.wire.address import Address
+from kraft_wire.wire.client_side import ClientSide, Event, Ready, Response, ToSend
+from kraft_wire.wire.framing import MAX_FRAME_BYTES
 
 CLIENT_ID: Final = "kraft-wire"
-MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
-"""Kafka's own limit of what it sends and takes (socket.request.max.bytes)."""
+FIRST_CORRELATION_ID: Final = 1  # the id that this client has always sent first
 RECEIVE_BYTES: Final = 256 * 1024
 NONCE_BYTES: Final = 24
-_CORRELATION_ID: Final = Struct(">i")
 
 R = TypeVar("R", bound=Message)
 
 
 class ClosedByController(ConnectionError):
-    """The other end closed it."""
+    """The controller closed the connection."""
 
 
 class Connector:
-    """Opens connections, all secured in the same way, and given up when nothing comes for ``silence_s``."""
+    """Opens connections, all with the same security. A connection fails if nothing arrives for
+    ``silence_s``."""
 
     def __init__(self, security: Security, silence_s: float) -> None:
         self._security = security
@@ -47,15 +40,20 @@ class Connector:
         self._tls = tls_context(security.tls) if security.tls is not None else None
 
     def open(self, address: Address, timeout_s: float) -> Connection:
-        """Raises OSError, ProtocolError, AuthenticationFailed."""
+        """Connect and authenticate. Raises OSError, ProtocolError, AuthenticationFailed."""
         deadline_s = time.monotonic() + timeout_s
-        connection = Connection(self._stream(address, timeout_s), address, self._silence_s)
+        stream = self._stream(address, timeout_s)
+        connection = Connection(stream, address, self._silence_s, self._conversation())
         try:
-            connection.begin(self._security.sasl, deadline_s)
+            connection.begin(deadline_s)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _conversation(self) -> Conversation | None:
+        sasl = self._security.sasl
+        return None if sasl is None else conversation(sasl, secrets.token_urlsafe(NONCE_BYTES))
 
     def _stream(self, address: Address, timeout_s: float) -> socket.socket:
         stream = socket.create_connection(address, timeout=min(timeout_s, self._silence_s))
@@ -73,102 +71,77 @@ class Connector:
             return self._tls.wrap_socket(raw, server_hostname=address.host)
         except ssl.SSLCertVerificationError as error:
             raise AuthenticationFailed(
-                f"{address}: its certificate isn't accepted: {error.verify_message}; look at "
-                "kafka.ssl.truststore.* and, where it names another host, at the controllers' certificates"
+                f"{address}: the controller's certificate is not accepted: {error.verify_message}; check "
+                "kafka.ssl.truststore.* or, if it names another host, the controller's certificate"
             ) from None
 
 
 class Connection:
-    def __init__(self, stream: socket.socket, address: Address, silence_s: float) -> None:
+    """One connection to a controller, from its first byte on."""
+
+    def __init__(
+        self, stream: socket.socket, address: Address, silence_s: float, talk: Conversation | None
+    ) -> None:
         self.address = address
         self._silence_s = silence_s
         self._stream = stream
-        self._frames = FrameReader(MAX_FRAME_BYTES)
-        self._correlation_id = 0
-        self._served: ServedVersions | None = None
+        self._wire = ClientSide(CLIENT_ID, MAX_FRAME_BYTES, talk, first_correlation_id=FIRST_CORRELATION_ID)
 
     def close(self) -> None:
+        """Close the socket."""
         self._stream.close()
 
-    def call(self, request: Message, response_class: type[R], timeout_s: float) -> R:
-        """The answer, at the highest version that both sides know; after an error it can't be used any more.
+    def begin(self, deadline_s: float) -> None:
+        """Ask for the controller's versions, and authenticate.
 
         Raises OSError, ProtocolError, AuthenticationFailed.
         """
-        assert self._served is not None, "asked at the beginning"
-        version = self._served.version_of(request)
-        deadline_s = time.monotonic() + timeout_s
-        whole = self._exchange(request, version, deadline_s)
-        _, response = decode_response(request.API_KEY, version, whole)
-        assert isinstance(response, response_class)
-        return response
-
-    # The beginning.
-
-    def begin(self, sasl: Sasl | None, deadline_s: float) -> None:
-        """Raises OSError, ProtocolError, AuthenticationFailed."""
-        self._served = self._ask_versions(deadline_s)
-        if sasl is not None:
-            self._authenticate(sasl, deadline_s)
-
-    def _ask_versions(self, deadline_s: float) -> ServedVersions:
-        version = FIRST_ASKED_VERSION
-        while True:
-            answer = read_versions(self._exchange(QUESTION, version, deadline_s), version)
-            if isinstance(answer, ServedVersions):
-                return answer
-            version = answer
-
-    def _authenticate(self, sasl: Sasl, deadline_s: float) -> None:
-        self._choose(sasl.mechanism, deadline_s)
-        talk = conversation(sasl, secrets.token_urlsafe(NONCE_BYTES))
-        message: bytes | None = talk.first()
-        while message is not None:
-            request = SaslAuthenticateRequest(auth_bytes=message)
-            answer = self.call(request, SaslAuthenticateResponse, deadline_s - time.monotonic())
-            if answer.error_code:
-                reason = answer.error_message or ErrorCode.of(answer.error_code).name
-                raise AuthenticationFailed(f"{self.address}: {sasl.username} isn't let in: {reason}")
-            message = talk.answer(answer.auth_bytes)
-
-    def _choose(self, mechanism: str, deadline_s: float) -> None:
-        request = SaslHandshakeRequest(mechanism=mechanism)
-        answer = self.call(request, SaslHandshakeResponse, deadline_s - time.monotonic())
-        if answer.error_code:
-            error, enabled = ErrorCode.of(answer.error_code).name, ", ".join(answer.mechanisms)
+        try:
+            event = self._exchange(self._wire.begin(), deadline_s)
+            while isinstance(event, ToSend):
+                event = self._exchange(event.data, deadline_s)
+        except errors.MechanismRefused as error:
             raise AuthenticationFailed(
-                f"{self.address}: {error}: {mechanism} isn't enabled there ({enabled or 'nothing'} is), or "
-                "the listener has no SASL: look at kafka.security.protocol and kafka.sasl.mechanism"
-            )
+                f"{self.address}: {error}; check kafka.sasl.mechanism, and whether the listener uses SASL "
+                "at all (kafka.security.protocol)"
+            ) from None
+        except errors.AuthenticationFailed as error:
+            raise AuthenticationFailed(f"{self.address}: {error}") from None
+        assert isinstance(event, Ready)
 
-    # Frames.
+    def call(self, request: Message, response_class: type[R], timeout_s: float) -> R:
+        """Return the response, at the highest version that both sides know.
 
-    def _exchange(self, request: Message, version: int, deadline_s: float) -> bytes:
-        self._correlation_id += 1
-        data = encode_request(request.API_KEY, version, self._correlation_id, CLIENT_ID, request)
+        After an error the connection can't be used any more. Raises OSError, ProtocolError,
+        AuthenticationFailed.
+        """
+        event = self._exchange(self._wire.send(request), time.monotonic() + timeout_s)
+        assert isinstance(event, Response)
+        assert isinstance(event.message, response_class)
+        return event.message
+
+    def _exchange(self, data: bytes, deadline_s: float) -> Event:
+        """Send a request, and wait for the event that its response is."""
         try:
             self._set_timeout(deadline_s)
-            self._stream.sendall(frame(data))
-            whole = self._receive(deadline_s)
+            self._stream.sendall(data)
+            while (event := self._wire.next_event()) is None:
+                self._wire.receive(self._receive(deadline_s))
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
-            raise ClosedByController("it closed the connection") from None
+            raise ClosedByController("the controller closed the connection") from None
         except ssl.SSLError as error:
-            # With TLS 1.3 a server says only now that it wants another certificate of ours.
+            # With TLS 1.3 a server rejects our certificate only after the handshake.
             raise AuthenticationFailed(
-                f"{self.address}: {error.reason}: look at kafka.ssl.keystore.*"
+                f"{self.address}: TLS failed: {error.reason}; check kafka.ssl.keystore.*"
             ) from None
-        if len(whole) < _CORRELATION_ID.size or _CORRELATION_ID.unpack_from(whole)[0] != self._correlation_id:
-            raise ProtocolError("it answered something that wasn't asked")
-        return whole
+        return event
 
     def _receive(self, deadline_s: float) -> bytes:
-        while (whole := self._frames.next_frame()) is None:
-            self._set_timeout(deadline_s)
-            data = self._stream.recv(RECEIVE_BYTES)
-            if not data:
-                raise ClosedByController("it closed the connection")
-            self._frames.feed(data)
-        return whole
+        self._set_timeout(deadline_s)
+        data = self._stream.recv(RECEIVE_BYTES)
+        if not data:
+            raise ClosedByController("the controller closed the connection")
+        return data
 
     def _set_timeout(self, deadline_s: float) -> None:
         left_s = deadline_s - time.monotonic()

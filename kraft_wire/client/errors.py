@@ -1,49 +1,47 @@
-"""What can go wrong between us and a quorum. Every text names who was asked, what was said, what to do."""
+"""Errors of reading a live quorum. Each text names the controller, its answer, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.security import errors
 
 
 class QuorumError(Exception):
-    """A quorum couldn't be read."""
-
-
-class BadSetting(QuorumError):
-    """A setting of the connection that can't be used. Never holds what is secret."""
+    """A quorum can't be read."""
 
 
 class QuorumUnreachable(QuorumError):
-    """Nobody answered as was needed, for as long as it was asked. ``said`` is the last word of each."""
+    """No controller gave the wanted answer in time. ``problems`` has the last problem of each by address."""
 
-    def __init__(self, wanted: str, waited_ms: int, said: Mapping[str, str], hint: str) -> None:
-        super().__init__(wanted, waited_ms, dict(said), hint)
+    def __init__(self, wanted: str, waited_ms: int, problems: Mapping[str, str], hint: str) -> None:
+        super().__init__(wanted, waited_ms, dict(problems), hint)
         self.wanted = wanted
         self.waited_ms = waited_ms
-        self.said = dict(said)
+        self.problems = dict(problems)
         self.hint = hint
 
     def __str__(self) -> str:
-        said = "; ".join(f"{address}: {what}" for address, what in self.said.items())
-        return f"{self.wanted}: no success in {self.waited_ms} ms; {said or 'nobody was asked'}. {self.hint}"
+        problems = "; ".join(f"{address}: {problem}" for address, problem in self.problems.items())
+        found = problems or "no controller was asked"
+        return f"{self.wanted}: no answer in {self.waited_ms} ms; {found}. {self.hint}"
 
 
-class AuthenticationFailed(QuorumError):
-    """A controller doesn't accept who we say that we are, or we don't accept it."""
+class AuthenticationFailed(QuorumError, errors.AuthenticationFailed):
+    """A controller rejected this client's identity, or this client rejected the controller's."""
 
 
 class NotAuthorized(QuorumError):
-    """A controller knows who we are, and doesn't let us."""
+    """This client's principal has no permission."""
 
 
 class WrongServer(QuorumError):
-    """What listens there is no controller that can be read, or of another cluster."""
+    """The server is not a controller that can be read, or belongs to another cluster."""
 
 
 class LogRangeGone(QuorumError):
-    """The leader's log doesn't begin as early as what was asked for: retention has taken that away."""
+    """The leader's log starts after the offset that was asked for: retention deleted it."""
 
     def __init__(self, offset: int, first_offset: int) -> None:
         super().__init__(offset, first_offset)
@@ -52,13 +50,13 @@ class LogRangeGone(QuorumError):
 
     def __str__(self) -> str:
         return (
-            f"offset {self.offset} is gone: the leader serves the log from offset {self.first_offset} on, "
-            "and what was before as a snapshot; begin with that one"
+            f"offset {self.offset} is no longer in the log: the leader's log starts at offset "
+            f"{self.first_offset}; start with the snapshot that covers the records before it"
         )
 
 
 class SnapshotGone(QuorumError):
-    """The leader hasn't got this snapshot, any more or at all."""
+    """The leader doesn't have this snapshot, or no longer."""
 
     def __init__(self, snapshot_id: SnapshotId, address: str) -> None:
         super().__init__(snapshot_id, address)
@@ -67,12 +65,14 @@ class SnapshotGone(QuorumError):
 
     def __str__(self) -> str:
         end_offset, epoch = self.snapshot_id
-        return f"{self.address} has no snapshot {end_offset}-{epoch} any more: begin with its newest"
+        return f"{self.address} has no snapshot {end_offset}-{epoch}: start with its newest one"
 
 
 class CorruptAnswer(QuorumError):
-    """Records that were served and can't be right: by whom, at which byte of the answer, where in the log,
-    and why. It may go on at ``resume_offset``, if that is known."""
+    """Served records that are damaged, at byte ``position`` of the answer and ``offset`` of the log.
+
+    Reading may go on at ``resume_offset`` if it is known.
+    """
 
     def __init__(
         self, address: str, position: int, offset: int, reason: str, resume_offset: int | None = None
@@ -85,4 +85,4 @@ class CorruptAnswer(QuorumError):
         self.resume_offset = resume_offset
 
     def __str__(self) -> str:
-        return f"{self.address} served a batch at offset {self.offset} that can't be read: {self.reason}"
+        return f"{self.address} served a damaged batch at offset {self.offset}: {self.reason}"

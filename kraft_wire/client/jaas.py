@@ -1,4 +1,4 @@
-"""``sasl.jaas.config``: one line of Java's, of which a username and a password are wanted.
+"""Read the username and the password from ``sasl.jaas.config``, a line in the syntax of Java's JAAS:
 
 org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="secret";
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kraft_wire.client.errors import BadSetting
-from kraft_wire.client.secret import Secret
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.security.secret import Secret
 
 _MODULES: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -24,13 +24,15 @@ _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_login(line: str, mechanism: str) -> tuple[str, Secret]:
-    """The username and the password. Raises BadSetting, which shows nothing of the line's options."""
+    """Return the username and the password. Raises BadSetting, whose text contains none of the options."""
     match = _LINE.fullmatch(line)
     module = _MODULES[mechanism]
     if match is None or match[2].lower() not in _FLAGS:
-        raise BadSetting(f'kafka.sasl.jaas.config: isn\'t {module} required username="…" password="…";')
+        raise BadSetting(f'kafka.sasl.jaas.config: must be {module} required username="…" password="…";')
     if match[1] != module:
-        raise BadSetting(f"kafka.sasl.jaas.config: {match[1]} isn't {module}, which {mechanism} takes")
+        raise BadSetting(
+            f"kafka.sasl.jaas.config: the login module of {mechanism} is {module}, not {match[1]}"
+        )
     options = {name: _unquoted(text) for name, text in _OPTION.findall(match[3])}
     missing = [name for name in ("username", "password") if name not in options]
     if missing:

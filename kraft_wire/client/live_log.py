@@ -1,7 +1,7 @@
-"""The metadata log of a live quorum: where it begins and ends, and what is in between.
+"""Read the metadata log of a live quorum: its start, its end, and the committed batches between them.
 
-Nothing at or past the high watermark comes out of here. Every batch's checksum is looked at, and whether its
-offsets continue those before.
+Nothing at or after the high watermark is returned. Every batch is verified: its checksum is right, and its
+offsets continue those of the batch before.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kraft_wire.client.errors import CorruptAnswer, LogRangeGone
-from kraft_wire.client.questions import NOT_SAID, FetchAnswer
-from kraft_wire.client.quorum import Quorum
+from kraft_wire.client.questions import NO_EPOCH, FetchAnswer
+from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.log.batch import BatchHeader, read_header, scan_batches
+from kraft_wire.log.chain import offset_problem
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode
 
 FETCH_BYTES: Final = 8 * 1024 * 1024
 ONE_BATCH_BYTES: Final = 1
-"""Controllers serve at least one batch, whatever its size."""
+"""The smallest limit: controllers serve at least one batch, whatever its size."""
 FIRST_SERVED_OFFSET: Final = 1
 SNAPSHOT_GONE: Final = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE)
 
 
 class LogEnds(msgspec.Struct, frozen=True, gc=False):
-    """Where the leader's log begins, and where what is committed of it ends. The last committed record is of
-    the leader's ``epoch``: leaders commit nothing before a record of their own. ``newest_snapshot`` is None
-    where there is none yet."""
+    """The log start offset and the high watermark of the leader.
+
+    The last committed record has the leader's ``epoch``, as a leader commits nothing before a record of its
+    own epoch. ``newest_snapshot`` is None if there is no snapshot yet.
+    """
 
     log_start_offset: int
     high_watermark: int
@@ -38,41 +41,46 @@ class LogEnds(msgspec.Struct, frozen=True, gc=False):
 
 
 class Served(NamedTuple):
-    """What came in one answer, and where in that the batches are that were asked for: their offsets have no
-    gaps."""
+    """One answer, and the positions in it of the wanted batches. Their offsets have no gaps."""
 
     data: bytes
     batches: list[tuple[int, BatchHeader]]
 
     @property
     def next_offset(self) -> int:
+        """The offset after the last batch."""
         return self.batches[-1][1].next_offset
 
 
 class LiveLog:
-    """Raises, beside what is said, what ``Quorum`` raises."""
+    """The log of the leader. Every method also raises what ``QuorumClient`` raises."""
 
-    def __init__(self, quorum: Quorum) -> None:
+    def __init__(self, quorum: QuorumClient) -> None:
         self._quorum = quorum
 
-    # Where it begins and ends.
+    # Start and end.
 
     def ends(self) -> LogEnds:
-        """As the leader knows them now. Who asks for the beginning is pointed to the newest snapshot."""
+        """Return the ends as the leader knows them now. Its answer to offset 0 names the newest snapshot."""
         answer = self._quorum.fetch(0, 0, ONE_BATCH_BYTES, unfit=_unknown_high_watermark)
         return LogEnds(answer.log_start_offset, answer.high_watermark, self._quorum.epoch, answer.snapshot_id)
 
     def oldest_snapshot(self, ends: LogEnds) -> SnapshotId | None:
-        """The snapshot that ends where the log begins. None where there is none: the log begins at 0 or,
-        after a restart, where its first segment does."""
+        """Return the snapshot that ends at the log start offset.
+
+        None if there is none: the log starts at 0 or, after a restart, with its first segment.
+        """
         if ends.newest_snapshot is None or ends.log_start_offset == 0:
             return None
         oldest = SnapshotId(ends.log_start_offset, self._oldest_epoch(ends.newest_snapshot, ends))
         return oldest if oldest == ends.newest_snapshot or self.has_snapshot(oldest) else None
 
     def _oldest_epoch(self, newest: SnapshotId, ends: LogEnds) -> int:
-        """The oldest snapshot's epoch. Leaders name their newest only; but whoever gives an older epoch than
-        the oldest one's as the last fetched is pointed to a snapshot, and nobody else is."""
+        """Find the oldest snapshot's epoch by bisection.
+
+        Leaders name their newest snapshot only. But they answer a Fetch within the log with a snapshot id
+        exactly if its last fetched epoch is older than the epoch of their oldest snapshot.
+        """
         if newest.end_offset <= ends.log_start_offset:
             return newest.epoch
         low, high = 0, newest.epoch
@@ -83,22 +91,24 @@ class LiveLog:
         return high
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch of a committed record. Raises LogRangeGone, CorruptAnswer."""
+        """Return the epoch of a committed record. Raises LogRangeGone, CorruptAnswer."""
         served = self._served(offset, offset + 1, ONE_BATCH_BYTES)
         return served.batches[0][1].leader_epoch if served is not None else self.epoch_at(offset + 1)
 
     def has_snapshot(self, snapshot_id: SnapshotId) -> bool:
-        """Whether the leader has got it."""
+        """Whether the leader has this snapshot."""
         return self._quorum.fetch_snapshot(snapshot_id, 0, ONE_BATCH_BYTES, final=SNAPSHOT_GONE).error == 0
 
-    # What is in it.
+    # Batches.
 
     def batches(self, start_offset: int, end_offset: int, max_bytes: int = FETCH_BYTES) -> Iterator[Served]:
-        """Whole batches with all of [start_offset, end_offset), which must be committed; the first and the
-        last may hold more. About ``max_bytes`` come at a time. Raises LogRangeGone, CorruptAnswer.
+        """Iterate over the batches that hold [start_offset, end_offset), which must be committed.
 
-        Java's leaders don't serve offset 0 when they have a snapshot. It comes as part of its batch where it
-        isn't alone in that; otherwise the log begins for us at 1.
+        The first and the last batch may hold other offsets too. About ``max_bytes`` are fetched at a time.
+        Raises LogRangeGone, CorruptAnswer.
+
+        Java's leaders don't serve offset 0 if they have a snapshot. If the batch of offset 0 holds other
+        offsets too, it comes with them; if not, the first batch starts at offset 1.
         """
         offset = start_offset
         while offset < end_offset:
@@ -108,8 +118,7 @@ class LiveLog:
             offset = served.next_offset if served is not None else FIRST_SERVED_OFFSET
 
     def _served(self, offset: int, end_offset: int, max_bytes: int) -> Served | None:
-        """What can be had of [offset, end_offset) at once, one batch or more; None for the offset 0 that
-        isn't served."""
+        """Fetch one batch or more of [offset, end_offset); None if the leader doesn't serve offset 0."""
         answer = self._fetch_from(offset, max_bytes, end_offset)
         found: list[tuple[int, BatchHeader]] = []
         next_offset = offset
@@ -121,15 +130,17 @@ class LiveLog:
                     return None
                 if header.base_offset >= end_offset or header.next_offset > answer.high_watermark:
                     break
-                if not _continues(header, next_offset, is_first=not found):
-                    raise CorruptBatch(position, next_offset, f"it says offset {header.base_offset}")
+                holds_first = not found and header.base_offset < offset
+                problem = "" if holds_first else offset_problem(header, next_offset)
+                if problem:
+                    raise CorruptBatch(position, next_offset, problem)
                 found.append((position, header))
                 next_offset = header.next_offset
         except CorruptBatch as error:
-            if not found:  # what is before it is good
+            if not found:  # otherwise return the good batches first
                 raise self._corrupt(answer, error) from None
         if not found:
-            reason = f"no whole batch in {len(answer.records)} bytes"
+            reason = f"no complete batch in {len(answer.records)} bytes"
             raise self._corrupt(answer, CorruptBatch(0, offset, reason))
         return Served(answer.records, found)
 
@@ -143,13 +154,15 @@ class LiveLog:
         )
 
     def _fetch_from(self, offset: int, max_bytes: int, end_offset: int) -> FetchAnswer:
-        """Records from the batch that holds ``offset`` on, when all below ``end_offset`` is committed. Raises
-        LogRangeGone."""
+        """Fetch records from the batch with ``offset`` on, once all below ``end_offset`` is committed.
+
+        Raises LogRangeGone.
+        """
 
         def unfit(answer: FetchAnswer) -> str | None:
             if answer.high_watermark >= end_offset:
                 return None
-            return f"it knows what is committed up to {answer.high_watermark} only, {end_offset} is wanted"
+            return f"its high watermark is {answer.high_watermark}, wanted is {end_offset}"
 
         answer = self._quorum.fetch(offset, None if offset else 0, max_bytes, unfit=unfit)
         if answer.snapshot_id is None:
@@ -164,20 +177,18 @@ class LiveLog:
         raise LogRangeGone(offset, answer.log_start_offset)
 
     def _fetch_first(self, max_bytes: int, unfit: Callable[[FetchAnswer], str | None]) -> FetchAnswer:
-        """From offset 0 where there are snapshots: our leaders answer an ordinary consumer, Java's have to be
-        asked for what follows."""
-        answer = self._quorum.fetch(0, NOT_SAID, max_bytes, unfit=unfit, final=(ErrorCode.INVALID_REQUEST,))
+        """Fetch from offset 0 although there are snapshots.
+
+        Our leaders answer an ordinary consumer. Java's don't: they are asked for what follows offset 0.
+        """
+        answer = self._quorum.fetch(0, NO_EPOCH, max_bytes, unfit=unfit, final=(ErrorCode.INVALID_REQUEST,))
         if answer.error:
             return self._quorum.fetch(FIRST_SERVED_OFFSET, None, max_bytes, unfit=unfit)
         return answer
 
 
-def _continues(header: BatchHeader, next_offset: int, *, is_first: bool) -> bool:
-    return header.base_offset == next_offset or (is_first and header.base_offset < next_offset)
-
-
 def _next_offset(answer: FetchAnswer, position: int) -> int | None:
-    """Where the log goes on behind a damaged batch, if its header is to be believed."""
+    """The offset after a damaged batch, if its header can be read."""
     try:
         header = read_header(answer.records, position)
     except CorruptBatch:
@@ -186,4 +197,4 @@ def _next_offset(answer: FetchAnswer, position: int) -> int | None:
 
 
 def _unknown_high_watermark(answer: FetchAnswer) -> str | None:
-    return "it doesn't know yet what is committed" if answer.high_watermark < 0 else None
+    return "it doesn't know the high watermark yet" if answer.high_watermark < 0 else None

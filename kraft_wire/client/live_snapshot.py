@@ -1,5 +1,7 @@
-"""A snapshot of a live quorum: fetched as a whole before anything of it is used, as no two controllers need
-have the same bytes of it."""
+"""Fetch a snapshot of a live quorum.
+
+It is fetched completely before it is used: two controllers may have different bytes for the same snapshot.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import BinaryIO, Final
 
 from kraft_wire.client.errors import CorruptAnswer, SnapshotGone
 from kraft_wire.client.live_log import SNAPSHOT_GONE
-from kraft_wire.client.quorum import Quorum
+from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.errors import BadSnapshot, CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId, checked_batches
@@ -19,11 +21,14 @@ PAGE_BYTES: Final = 1024 * 1024
 
 
 def snapshot_batches(
-    quorum: Quorum, snapshot_id: SnapshotId, piece_bytes: int = PIECE_BYTES
+    quorum: QuorumClient, snapshot_id: SnapshotId, piece_bytes: int = PIECE_BYTES
 ) -> Iterator[bytes]:
-    """The snapshot's batches, some at a time; every checksum is looked at, and whether header and footer are
-    there. Memory doesn't grow with the snapshot. Raises SnapshotGone, CorruptAnswer, OSError for the disk,
-    and what ``Quorum`` raises."""
+    """Iterate over the snapshot's batches, some at a time, after verifying every checksum, the header and the
+    footer.
+
+    Memory doesn't grow with the snapshot. Raises SnapshotGone, CorruptAnswer, OSError for the disk, and what
+    ``QuorumClient`` raises.
+    """
     with TemporaryFile(prefix="kraft-wire-") as file:
         _fetch(quorum, snapshot_id, piece_bytes, file)
         file.seek(0)
@@ -34,12 +39,12 @@ def snapshot_batches(
             raise _corrupt(quorum, snapshot_id, position, str(error)) from None
 
 
-def _fetch(quorum: Quorum, snapshot_id: SnapshotId, piece_bytes: int, file: BinaryIO) -> None:
+def _fetch(quorum: QuorumClient, snapshot_id: SnapshotId, piece_bytes: int, file: BinaryIO) -> None:
     position, size_bytes, source = 0, 1, None
     while position < size_bytes:
         answer = quorum.fetch_snapshot(snapshot_id, position, piece_bytes, final=SNAPSHOT_GONE)
         if source not in (None, quorum.answered_by):
-            # Another leader's file may end before this position.
+            # A new leader's file may be another one: start again.
             position, source = 0, None
             file.seek(0)
             file.truncate()
@@ -47,14 +52,16 @@ def _fetch(quorum: Quorum, snapshot_id: SnapshotId, piece_bytes: int, file: Bina
         if answer.error:
             raise SnapshotGone(snapshot_id, str(quorum.answered_by))
         if answer.position != position or not answer.data:
-            reason = f"{len(answer.data)} bytes from byte {answer.position} on came"
+            reason = (
+                f"asked for byte {position}, received {len(answer.data)} bytes from byte {answer.position} on"
+            )
             raise _corrupt(quorum, snapshot_id, position, reason)
         file.write(answer.data)
         position, size_bytes, source = position + len(answer.data), answer.size_bytes, quorum.answered_by
 
 
-def _corrupt(quorum: Quorum, snapshot_id: SnapshotId, position: int, reason: str) -> CorruptAnswer:
-    """Offsets in a snapshot say nothing: all that is in it is at the last that it covers."""
+def _corrupt(quorum: QuorumClient, snapshot_id: SnapshotId, position: int, reason: str) -> CorruptAnswer:
+    """The error's offset is the last one that the snapshot covers: offsets within it have no meaning."""
     name = f"snapshot {snapshot_id.end_offset}-{snapshot_id.epoch}"
     address = str(quorum.answered_by)
     return CorruptAnswer(address, position, snapshot_id.end_offset - 1, f"{name}: {reason}")
@@ -68,7 +75,7 @@ def _batches(file: BinaryIO) -> Iterator[Batch]:
         yield from batches
         data = data[end:]
     if data:
-        raise BadSnapshot(f"{len(data)} bytes follow the last whole batch")
+        raise BadSnapshot(f"{len(data)} bytes follow the last complete batch")
 
 
 def _pages(batches: Iterator[Batch]) -> Iterator[bytes]:

@@ -1,8 +1,8 @@
-"""What a quorum is asked, and how its answers are to be read. No I/O.
+"""Build the requests of a reader of the metadata log, and read their responses. No I/O.
 
-Controllers answer a Fetch as raft has it, whoever asks (KIP-595): the epoch must be the leader's own, the
-last fetched epoch must be in the log, and records that aren't committed yet are served as well. With replica
-id -1 nobody is taken for a replica, and nothing is acknowledged.
+Controllers answer every Fetch by the rules of raft (KIP-595): the epoch must be the leader's own, the last
+fetched epoch must be in the log, and uncommitted records are served as well. With replica id -1 the reader
+doesn't count as a replica and acknowledges nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from kraft_wire.client.addresses import Address
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
@@ -25,17 +24,18 @@ from kraft_wire.protocol.messages.fetch_response import NodeEndpoint as FetchEnd
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import NodeEndpoint as SnapshotEndpoint
+from kraft_wire.wire.address import Address
 
 P = TypeVar("P")
 
 CONTROLLERS: Final = 2
 """The endpoint type of KIP-919."""
-NOT_SAID: Final = -1
-"""As the last fetched epoch: this is an ordinary consumer, which Java's controllers don't answer."""
+NO_EPOCH: Final = -1
+"""As the last fetched epoch, it marks an ordinary consumer. Java's controllers reject those."""
 
 
 class LeaderHint(NamedTuple):
-    """Who leads, as somebody says; the address may be unknown."""
+    """The leader that a controller names. Its address may be unknown."""
 
     leader_id: int
     epoch: int
@@ -43,7 +43,7 @@ class LeaderHint(NamedTuple):
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What is the same in answers of the leader and of those who aren't: an error, and who leads."""
+    """The common part of all answers: an error, and who leads."""
 
     error: ErrorCode
     hint: LeaderHint = LeaderHint(-1, -1, None)
@@ -51,16 +51,19 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClusterAnswer(Answer, frozen=True):
-    """``controllers`` are those that have registered, by id."""
+    """The cluster. ``controllers`` are those that have registered, by id."""
 
     cluster_id: str = ""
     controllers: dict[int, Address] = {}
 
 
 class FetchAnswer(Answer, frozen=True, gc=False):
-    """``high_watermark`` is negative while the leader doesn't know it. ``snapshot_id`` is there when what was
-    asked for is before the log, ``diverging_end_offset`` when the last fetched epoch ends before the offset,
-    or isn't in the log."""
+    """Records of the log.
+
+    ``high_watermark`` is negative while the leader doesn't know it. ``snapshot_id`` is given if the offset is
+    before the log start offset, ``diverging_end_offset`` if the last fetched epoch ends before the offset or
+    isn't in the log.
+    """
 
     log_start_offset: int = -1
     high_watermark: int = -1
@@ -70,7 +73,7 @@ class FetchAnswer(Answer, frozen=True, gc=False):
 
 
 class SnapshotAnswer(Answer, frozen=True, gc=False):
-    """Bytes of a snapshot's file from ``position`` on; ``size_bytes`` is all of it."""
+    """Bytes of a snapshot's file from ``position`` on. ``size_bytes`` is the size of the file."""
 
     size_bytes: int = 0
     position: int = -1
@@ -78,12 +81,14 @@ class SnapshotAnswer(Answer, frozen=True, gc=False):
 
 
 def describe_cluster() -> DescribeClusterRequest:
+    """Build a request for the cluster's id and its controllers."""
     return DescribeClusterRequest(endpoint_type=CONTROLLERS)
 
 
 def fetch(
     cluster_id: str, leader_epoch: int, offset: int, last_fetched_epoch: int, max_bytes: int
 ) -> FetchRequest:
+    """Build a request for records of the metadata log from ``offset`` on."""
     partition = FetchPartition(
         current_leader_epoch=leader_epoch,
         fetch_offset=offset,
@@ -97,6 +102,7 @@ def fetch(
 def fetch_snapshot(
     cluster_id: str, leader_epoch: int, snapshot_id: SnapshotId, position: int, max_bytes: int
 ) -> FetchSnapshotRequest:
+    """Build a request for bytes of a snapshot from ``position`` on."""
     partition = fetch_snapshot_request.PartitionSnapshot(
         current_leader_epoch=leader_epoch,
         snapshot_id=fetch_snapshot_request.SnapshotId(
@@ -109,6 +115,7 @@ def fetch_snapshot(
 
 
 def read_describe_cluster(response: DescribeClusterResponse) -> ClusterAnswer:
+    """Read the answer to ``describe_cluster``."""
     return ClusterAnswer(
         ErrorCode.of(response.error_code),
         message=response.error_message or "",
@@ -119,12 +126,12 @@ def read_describe_cluster(response: DescribeClusterResponse) -> ClusterAnswer:
 
 def _only(api: str, partitions: Sequence[P]) -> P:
     if len(partitions) != 1:
-        raise ProtocolError(f"it answered {api} with {len(partitions)} partitions instead of one")
+        raise ProtocolError(f"the response to {api} has {len(partitions)} partitions instead of one")
     return partitions[0]
 
 
 def read_fetch(response: FetchResponse) -> FetchAnswer:
-    """Raises ProtocolError for an answer that isn't about the metadata log."""
+    """Read the answer to ``fetch``. Raises ProtocolError unless it is about one partition."""
     if response.error_code:
         return FetchAnswer(ErrorCode.of(response.error_code))
     answer = _only("Fetch", [partition for topic in response.responses for partition in topic.partitions])
@@ -142,7 +149,7 @@ def read_fetch(response: FetchResponse) -> FetchAnswer:
 
 
 def read_fetch_snapshot(response: FetchSnapshotResponse) -> SnapshotAnswer:
-    """Raises ProtocolError for an answer that isn't about the metadata log."""
+    """Read the answer to ``fetch_snapshot``. Raises ProtocolError unless it is about one partition."""
     if response.error_code:
         return SnapshotAnswer(ErrorCode.of(response.error_code))
     answer = _only(

@@ -1,4 +1,4 @@
-"""A quorum, asked: connections, deadlines and repeated questions around what ``leader_search`` decides."""
+"""Send requests to the leader of a quorum: connections, deadlines and retries around ``leader_search``."""
 
 from __future__ import annotations
 
@@ -7,33 +7,29 @@ from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
-import msgspec
-
 from kraft_wire.client import questions
-from kraft_wire.client.addresses import Address
 from kraft_wire.client.connection import Connection, Connector
 from kraft_wire.client.errors import NotAuthorized, QuorumUnreachable, WrongServer
 from kraft_wire.client.leader_search import LeaderSearch
 from kraft_wire.client.questions import Answer, FetchAnswer, SnapshotAnswer
-from kraft_wire.client.security import Security
+from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+from kraft_wire.wire.address import Address
 
-REQUEST_TIMEOUT_MS: Final = 30_000
-API_TIMEOUT_MS: Final = 60_000
-"""Kafka clients' own defaults: of request.timeout.ms and default.api.timeout.ms."""
 SILENT_SHARE: Final = 6
-"""Nobody is asked to wait with an answer, so who says nothing for this share of the request timeout (5 s) is
-frozen or cut off, and somebody else may lead by now. A large answer over a slow line has all of it."""
+"""A controller that sends nothing for this share of the request timeout (5 s by default) is abandoned. No
+request lets the controller wait before it answers, so it is frozen or cut off, and another one may lead by
+now. A large answer over a slow line may take the whole request timeout."""
 
 _WRONG_SERVER: Final = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "it belongs to another cluster than option cluster.id says, or than "
-    "who answered first",
-    ErrorCode.INVALID_REQUEST: "it doesn't understand what it is asked: is it a controller?",
+    "the first controller that answered",
+    ErrorCode.INVALID_REQUEST: "it doesn't understand the request; check that it is a controller",
     ErrorCode.MISMATCHED_ENDPOINT_TYPE: "it is a broker; give the controllers' own listeners",
     ErrorCode.UNKNOWN_TOPIC_ID: "it has no metadata log; give the controllers' own listeners",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "it has no metadata log; give the controllers' own listeners",
@@ -43,30 +39,19 @@ R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Answer)
 
 
-class QuorumSettings(msgspec.Struct, frozen=True):
-    """What it takes to reach a quorum; can be handed to other processes. Where ``cluster_id`` is given,
-    nobody is asked for it: that takes Alter on the cluster, and metadata.version 3.7."""
-
-    bootstrap: tuple[Address, ...]
-    security: Security = Security()
-    request_timeout_ms: int = REQUEST_TIMEOUT_MS
-    api_timeout_ms: int = API_TIMEOUT_MS
-    cluster_id: str | None = None
-
-
 class KnownLeader(NamedTuple):
-    """What one process has found out already, for others to begin with; it may be out of date."""
+    """The findings of one process, for others to start with. They may be out of date."""
 
     cluster_id: str
     address: Address
     epoch: int
 
 
-class Quorum:
-    """Questions to whoever leads, repeated until they are answered or the time is over.
+class QuorumClient:
+    """A client of the leader. Each request is repeated until it is answered or ``api_timeout_ms`` are over.
 
     Every method raises AuthenticationFailed, NotAuthorized and WrongServer at once, and QuorumUnreachable
-    when ``api_timeout_ms`` are over.
+    after ``api_timeout_ms``.
     """
 
     def __init__(self, settings: QuorumSettings, known: KnownLeader | None = None) -> None:
@@ -76,7 +61,7 @@ class Quorum:
         self._connections: dict[Address, Connection] = {}
         self._cluster_id = settings.cluster_id
         self.answered_by = settings.bootstrap[0]
-        """Who answered last."""
+        """The controller that answered last."""
         if known is not None:
             self._cluster_id, self.answered_by = known.cluster_id, known.address
             self._search.begin_with(known.address, known.epoch)
@@ -90,28 +75,29 @@ class Quorum:
         self.close()
 
     def close(self) -> None:
+        """Close all connections."""
         while self._connections:
             self._connections.popitem()[1].close()
 
     @property
     def epoch(self) -> int:
-        """The newest epoch that anybody has named."""
+        """The newest epoch that any controller named."""
         return self._search.epoch
 
     def known(self) -> KnownLeader:
-        """What was found out so far."""
+        """Return what another client may start with."""
         return KnownLeader(self.cluster_id(), self.answered_by, self.epoch)
 
     def cluster_id(self) -> str:
-        """Asked once. Java's controllers don't answer before they know the metadata.version."""
+        """Return the cluster's id. It is asked for once; Java's controllers first need a metadata.version."""
         if self._cluster_id is None:
             answer = self._ask(
-                "the cluster's id (which option cluster.id may give)",
+                "the cluster's id (or set option cluster.id)",
                 questions.describe_cluster,
                 DescribeClusterResponse,
                 questions.read_describe_cluster,
             )
-            self._search.know(answer.controllers)
+            self._search.learn_controllers(answer.controllers)
             self._cluster_id = answer.cluster_id
         return self._cluster_id
 
@@ -124,10 +110,11 @@ class Quorum:
         unfit: Callable[[FetchAnswer], str | None] = lambda answer: None,
         final: Collection[ErrorCode] = (),
     ) -> FetchAnswer:
-        """The leader's answer. A ``last_fetched_epoch`` of None is the leader's own, which is in any log.
+        """Return the leader's answer to Fetch.
 
-        It is asked again while the answer is ``unfit``, which says why; an error that is ``final`` is
-        returned.
+        A ``last_fetched_epoch`` of None is the leader's own epoch, which is in any log. The request is
+        repeated while ``unfit`` returns why the answer is of no use. An answer with one of the ``final``
+        errors is returned; other errors that may pass lead to another attempt.
         """
         cluster_id = self.cluster_id()
 
@@ -143,7 +130,7 @@ class Quorum:
     def fetch_snapshot(
         self, snapshot_id: SnapshotId, position: int, max_bytes: int, *, final: Collection[ErrorCode] = ()
     ) -> SnapshotAnswer:
-        """A piece of a snapshot from the leader; ``final`` as for ``fetch``."""
+        """Return a piece of a snapshot from the leader; ``final`` as for ``fetch``."""
         cluster_id = self.cluster_id()
 
         def request() -> Message:
@@ -153,7 +140,7 @@ class Quorum:
         read = questions.read_fetch_snapshot
         return self._ask(wanted, request, FetchSnapshotResponse, read, final=final)
 
-    # Asking until there is an answer.
+    # Attempts until there is an answer.
 
     def _ask(
         self,
@@ -183,11 +170,14 @@ class Quorum:
                 self.answered_by = address
                 return answer
             self._search.failed(address, problem)
-            self._search.heard(*answer.hint)
+            self._search.learn_leader(*answer.hint)
 
     def _call(self, address: Address, request: Message, response_class: type[R], deadline_s: float) -> R:
-        """A connection that was idle may have been closed by now, which says nothing about the controller: a
-        new one is opened once."""
+        """Send a request on a kept connection, or on a new one.
+
+        A kept connection may have been closed while it was idle. That says nothing about the controller: it
+        is followed by one attempt on a new connection.
+        """
         kept = self._connections.pop(address, None)
         if kept is not None:
             try:
@@ -212,24 +202,24 @@ class Quorum:
         return max(0.001, min(self._settings.request_timeout_ms / 1000, deadline_s - time.monotonic()))
 
     def _unreachable(self, wanted: str) -> QuorumUnreachable:
-        said = {str(address): what for address, what in self._search.said.items()}
+        problems = {str(address): problem for address, problem in self._search.problems.items()}
         protocol = self._settings.security.protocol
         hint = (
-            "Look at whether a majority of the controllers runs, whether bootstrap.controllers names them, "
-            f"and whether their listeners speak {protocol} (kafka.security.protocol)."
+            "Check that a majority of the controllers is running, that bootstrap.controllers lists them, "
+            f"and that their listeners use {protocol} (kafka.security.protocol)."
         )
-        return QuorumUnreachable(wanted, self._settings.api_timeout_ms, said, hint)
+        return QuorumUnreachable(wanted, self._settings.api_timeout_ms, problems, hint)
 
 
 def _problem(answer: Answer, address: Address) -> str | None:
-    """What an error is, if it may pass; raises what won't."""
+    """Return the text of an error that may pass, None without an error. Raises the errors that won't pass."""
     error = answer.error
     if error == ErrorCode.NONE:
         return None
     if error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         raise NotAuthorized(
-            f"{address}: {error.name}: give this client's principal ClusterAction on the cluster, to fetch, "
-            "and Alter, to learn the cluster's id; or give that as option cluster.id"
+            f"{address}: {error.name}: this client's principal needs ClusterAction on the cluster, and Alter "
+            "to ask for the cluster's id (or set option cluster.id)"
         )
     if error in _WRONG_SERVER:
         raise WrongServer(f"{address}: {error.name}: {_WRONG_SERVER[error]}")

@@ -1,18 +1,48 @@
-"""A connection's settings out of options with Kafka's names."""
+"""The options of a connection to a quorum, and the settings that they mean."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
+
+import msgspec
 
 from kraft_wire.client.addresses import BOOTSTRAP, parse_addresses
-from kraft_wire.client.errors import BadSetting
-from kraft_wire.client.option_names import API_TIMEOUT, CLUSTER_ID, KAFKA, REQUEST_TIMEOUT
-from kraft_wire.client.quorum import API_TIMEOUT_MS, REQUEST_TIMEOUT_MS, QuorumSettings
-from kraft_wire.client.security import parse_security
+from kraft_wire.client.security_options import Security, parse_security
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.wire.address import Address
+
+CLUSTER_ID: Final = "cluster.id"
+REQUEST_TIMEOUT: Final = "request.timeout.ms"
+API_TIMEOUT: Final = "default.api.timeout.ms"
+KAFKA: Final = "kafka."
+"""The prefix of security options, as in Spark's own Kafka source."""
+QUORUM_OPTIONS: Final = (BOOTSTRAP, CLUSTER_ID, REQUEST_TIMEOUT, API_TIMEOUT)
+
+REQUEST_TIMEOUT_MS: Final = 30_000
+API_TIMEOUT_MS: Final = 60_000
+"""The defaults of Kafka's clients for request.timeout.ms and default.api.timeout.ms."""
+
+
+class QuorumSettings(msgspec.Struct, frozen=True):
+    """The settings that are needed to reach a quorum. They can be sent to other processes.
+
+    If ``cluster_id`` is given, controllers aren't asked for it. To ask takes Alter on the cluster and
+    metadata.version 3.7.
+    """
+
+    bootstrap: tuple[Address, ...]
+    security: Security = Security()
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
+    api_timeout_ms: int = API_TIMEOUT_MS
+    cluster_id: str | None = None
 
 
 def parse_settings(options: Mapping[str, str]) -> QuorumSettings:
-    """Options without that prefix, but for these, are somebody else's. Raises BadSetting."""
+    """Return the settings of ``QUORUM_OPTIONS`` and of every option with the prefix "kafka.".
+
+    Other options are ignored. Raises BadSetting.
+    """
     security = {name.removeprefix(KAFKA): value for name, value in options.items() if name.startswith(KAFKA)}
     return QuorumSettings(
         parse_addresses(options.get(BOOTSTRAP, "")),

@@ -1,4 +1,4 @@
-"""TLS as Kafka clients are told to do it: stores of keys and certificates into what ``ssl`` takes."""
+"""Build an ``ssl`` context from the key store and trust store of Kafka clients."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from kraft_wire.client.errors import BadSetting
-from kraft_wire.client.secret import Secret
-from kraft_wire.client.security import KeyStore, Tls, TrustStore
+from kraft_wire.client.security_options import KeyStore, Tls, TrustStore
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.security.secret import Secret
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
 
-_WRONG_STORE = "can't be opened: it is no {type}, or the password is another one"
+_WRONG_STORE = "can't be opened: it is not a {type} file, or the password is wrong"
 
 
 class _Identity(NamedTuple):
@@ -26,9 +26,10 @@ class _Identity(NamedTuple):
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Raises BadSetting for stores that can't be read, naming the file."""
+    """Return the context. Raises BadSetting, which names the file, for a store that can't be read."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # As Java judges: whatever is in the trust store is trusted, and old authorities needn't be to the letter.
+    # As in Java, every certificate in the trust store is trusted, also one that isn't self-signed. And
+    # VERIFY_X509_STRICT stays off: certificates of old authorities may violate RFC 5280.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = tls.checks_host_name
     _trust(context, tls.truststore)
@@ -49,7 +50,7 @@ def _trust(context: ssl.SSLContext, store: TrustStore | None) -> None:
         context.load_verify_locations(cadata=certificates)
     except (ssl.SSLError, ValueError, TypeError):
         where = store.location or "kafka.ssl.truststore.certificates"
-        raise BadSetting(f"kafka.ssl.truststore.*: {where} holds no certificate that can be read") from None
+        raise BadSetting(f"kafka.ssl.truststore.*: {where} has no certificate that can be read") from None
 
 
 def _identity(store: KeyStore) -> _Identity:
@@ -67,7 +68,7 @@ def _from_pkcs12(content: PKCS12KeyAndCertificates, location: str | None) -> _Id
     )
 
     if content.key is None or content.cert is None:
-        raise BadSetting(f"kafka.ssl.keystore.location: {location} holds no key with its certificate")
+        raise BadSetting(f"kafka.ssl.keystore.location: {location} has no key with its certificate")
     password = secrets.token_hex()
     key = content.key.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode())
@@ -96,20 +97,20 @@ def _pkcs12(location: str | None, password: Secret | None, store: str) -> PKCS12
 
 
 def _load_identity(context: ssl.SSLContext, identity: _Identity) -> None:
-    """``ssl`` reads keys from files only: in a folder of our own, gone at once."""
+    """Load the key through a file, the only way that ``ssl`` has. It is deleted at once."""
     with TemporaryDirectory(prefix="kraft-wire-") as folder:
         file = Path(folder) / "identity.pem"
         file.touch(mode=0o600)
         file.write_text(identity.pem)
         try:
-            # Without a password of ours OpenSSL would ask whoever sits at the terminal.
+            # Without a password OpenSSL would ask for one at the terminal.
             context.load_cert_chain(
                 file, password=lambda: identity.password.reveal() if identity.password else ""
             )
         except (ssl.SSLError, ValueError):
             raise BadSetting(
-                "kafka.ssl.keystore.*: the key and its certificate can't be read, don't belong together, "
-                "or kafka.ssl.key.password is another one"
+                "kafka.ssl.keystore.*: the key and its certificate can't be read or don't match, or "
+                "kafka.ssl.key.password is wrong"
             ) from None
 
 
@@ -123,7 +124,7 @@ def _text(location: str | None, store: str) -> str:
 
 
 def _bytes(location: str | None, store: str) -> bytes:
-    assert location is not None, "a store without texts has a location"
+    assert location is not None, "a store has texts or a location"
     try:
         return Path(location).read_bytes()
     except OSError as error:

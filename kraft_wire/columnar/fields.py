@@ -1,6 +1,6 @@
-"""The fields of many records of one type and version, found by what the generated class says of itself.
+"""Find the fields of many records of one type and version, by the field table of the generated class.
 
-Finding them yields positions; values are gathered column by column, when they are asked for.
+Finding fields yields positions; the values of a column are gathered when the column is asked for.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _NOTHING: Final = np.empty(0, np.uint8)
 
 
 class Unreadable(TypeError):
-    """Records of this type hold what isn't read in columns: arrays of structs or of strings."""
+    """A type of record with fields that can't be read in columns: arrays of structs or of strings."""
 
 
 class Ragged(msgspec.Struct, frozen=True):
-    """Lists or texts, one behind the other: row r is ``values[offsets[r] : offsets[r + 1]]``. ``valid`` says
-    which rows are not null; None for all."""
+    """Lists or texts in one array: row r is ``values[offsets[r] : offsets[r + 1]]``. ``valid`` marks the rows
+    that are not null; None if no row is null."""
 
     values: NDArray[Any]
     offsets: Positions
@@ -53,8 +53,8 @@ class Ragged(msgspec.Struct, frozen=True):
 
 
 class _Spot(msgspec.Struct, frozen=True):
-    """Where a field is: ``shift`` bytes behind ``at``, in all rows or in those of ``rows``. ``lengths``
-    counts elements, one number for all or each row's own; -1 is null."""
+    """The place of a field: ``shift`` bytes after ``at``, in all rows or in those of ``rows``. ``lengths``
+    counts elements, as one number for all rows or one for each; -1 is null."""
 
     at: Positions
     shift: int
@@ -63,7 +63,7 @@ class _Spot(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct):
-    """Records of one type and version; rows are in the order of the log."""
+    """Records of one type and version. Rows are in the order of the log."""
 
     record_class: type[Structure]
     chunk: Chunk
@@ -71,16 +71,16 @@ class Table(msgspec.Struct):
     spots: dict[str, list[_Spot]]
 
     def is_default(self, name: str) -> bool:
-        """Whether no row holds the field: all have its default."""
+        """Whether no row holds the field, so that all have its default."""
         return name not in self.spots
 
     def is_empty(self, name: str) -> bool:
-        """Whether it is known that no row has any element in this array, or byte in this text."""
+        """Whether it is known that this array, or this text, is empty in every row."""
         spots = self.spots.get(name, [])
         return all(isinstance(spot.lengths, int) and spot.lengths <= 0 for spot in spots)
 
     def numbers(self, name: str) -> NDArray[Any]:
-        """A column of numbers, in the machine's byte order; bool as numpy's."""
+        """Return a column of numbers in the machine's byte order; numpy's bool for bool."""
         field, default = self._field(name)
         code = _NUMBERS[field.kind]
         dtype = np.bool_ if field.kind == "bool" else np.dtype(code)
@@ -93,7 +93,7 @@ class Table(msgspec.Struct):
         return values
 
     def uuids(self, name: str) -> NDArray[np.uint8]:
-        """A column of ids, 16 bytes a row."""
+        """Return a column of ids, 16 bytes for each row."""
         _, default = self._field(name)
         spots = self.spots.get(name, [])
         if len(spots) == 1 and spots[0].rows is None:
@@ -104,7 +104,7 @@ class Table(msgspec.Struct):
         return values
 
     def ragged(self, name: str) -> Ragged:
-        """A column of arrays of numbers or ids, of strings (UTF-8) or of bytes. Raises Malformed for
+        """Return a column of arrays of numbers or ids, of strings (UTF-8) or of bytes. Raises Malformed for
         strings that aren't UTF-8."""
         field, default = self._field(name)
         spots = self.spots.get(name, [])
@@ -151,7 +151,7 @@ class Table(msgspec.Struct):
 
 @cache
 def is_readable(record_class: type[Structure], version: int) -> bool:
-    """Whether ``find_fields`` takes records of this type and version."""
+    """Whether ``find_fields`` reads records of this type and version."""
     flexible = version >= record_class.FLEXIBLE_FROM
     return flexible and all(_is_readable(field) for field in record_class.FIELDS if field.is_present(version))
 
@@ -159,23 +159,26 @@ def is_readable(record_class: type[Structure], version: int) -> bool:
 def find_fields(
     record_class: type[Structure], version: int, chunk: Chunk, starts: Positions, ends: Positions
 ) -> Table:
-    """The fields of the records between ``starts`` and ``ends``. Raises Malformed; Unreadable."""
+    """Find the fields of the records between ``starts`` and ``ends``. Raises Malformed, Unreadable."""
     if not is_readable(record_class, version):
         raise Unreadable(f"{record_class.__name__} version {version}")
     finder = _Finder(chunk)
     try:
         at, shift = finder.untagged(_untagged(record_class, version), starts)
-        behind = finder.tagged(_tagged(record_class, version), _misplaced(record_class, version), at, shift)
+        after = finder.tagged(_tagged(record_class, version), _misplaced(record_class, version), at, shift)
     except IndexError:
         raise Malformed("a record runs over the end of the chunk") from None
-    if (behind != ends).any():
+    if (after != ends).any():
         raise Malformed(f"a {record_class.__name__} that doesn't end where its fields do")
     return Table(record_class, chunk, len(starts), finder.spots)
 
 
 class _Finder:
-    """Fields of fixed size, and lists that have the same length everywhere, only shift what is behind them:
-    as long as there are no others, positions needn't be computed."""
+    """A search for fields, one after the other, in all records at once.
+
+    Fields of fixed size, and lists that have the same length in all records, only shift the fields after
+    them: no positions are computed until there is another field.
+    """
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
@@ -235,14 +238,14 @@ class _Finder:
     def _find_tagged(
         self, known: tuple[Field, bool], begin: Positions, sizes: Positions, rows: Positions | None
     ) -> None:
-        behind, shift = self._find(*known, begin, 0, rows)
-        if (behind + shift != begin + sizes).any():
+        after, shift = self._find(*known, begin, 0, rows)
+        if (after + shift != begin + sizes).any():
             raise Malformed(f"tagged field {known[0].name} that doesn't end where its size says")
 
     def _find(
         self, field: Field, nullable: bool, at: Positions, shift: int, rows: Positions | None
     ) -> tuple[Positions, int]:
-        """Note where the field is; returns what lies behind it."""
+        """Add the place of a field; returns the place after it."""
         lengths: Positions | int = 0
         unit = _unit(field)
         if field.array or field.kind in _TEXTS:
@@ -250,20 +253,20 @@ class _Finder:
             if same is not None and same < 0x80:
                 lengths, shift = same - 1, shift + 1
                 _check_lengths(field, nullable, lengths, lengths)
-                behind = at, shift + unit * max(0, lengths)
+                after = at, shift + unit * max(0, lengths)
             else:
                 compact, at = self._chunk.uvarints(at + shift)
                 lengths, shift = compact - 1, 0
                 _check_lengths(field, nullable, lengths.min(initial=0), lengths.max(initial=0))
-                behind = at + unit * np.maximum(lengths, 0), 0
+                after = at + unit * np.maximum(lengths, 0), 0
         else:
-            behind = at, shift + unit
+            after = at, shift + unit
         self.spots.setdefault(field.name, []).append(_Spot(at, shift, lengths, rows))
-        return behind
+        return after
 
 
 def _rows_where(mask: Mask) -> Positions | None:
-    """None for all of them."""
+    """Return the rows of a mask; None for all rows."""
     return None if mask.all() else np.flatnonzero(mask)
 
 
@@ -275,7 +278,7 @@ def _check_lengths(field: Field, nullable: bool, least: int, most: int) -> None:
 
 
 def _unit(field: Field) -> int:
-    """How many bytes a value takes, or one element of it."""
+    """Return the size in bytes of a value, or of one element."""
     return _SIZES.get(field.kind, 1)
 
 
@@ -317,7 +320,7 @@ def _tagged(record_class: type[Structure], version: int) -> dict[int, tuple[Fiel
 
 @cache
 def _misplaced(record_class: type[Structure], version: int) -> list[int]:
-    """The tags of fields that other versions have."""
+    """Return the tags of fields that only other versions have."""
     tags = {field.tag for field in record_class.FIELDS if field.tag >= 0}
     return sorted(tags - _tagged(record_class, version).keys())
 

@@ -1,8 +1,9 @@
-"""Reading the same thing at many positions of a chunk of bytes.
+"""Read values at many positions of a chunk of bytes.
 
-A record's fields lie wherever those before them end, so every step takes the positions of all records and
-returns those behind what it read. Positions may run beyond a malformed record into the next one: whoever
-calls compares where the last field ended with where the record does. IndexError: beyond the chunk.
+A field of a record begins where the field before it ends. So each step takes the positions of all records and
+returns the positions after what it read. In a malformed record a position may run into the next record: the
+caller must compare the end of the last field with the end of the record. A position beyond the chunk raises
+IndexError.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _MAX_VARINT_BYTES: Final = 5
 
 
 class Malformed(ValueError):
-    """At least one of the records isn't what it should be."""
+    """At least one of the records is malformed."""
 
 
 class Chunk:
-    """Bytes, and what stands at many positions of them."""
+    """Bytes that are read at many positions at once."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -33,27 +34,29 @@ class Chunk:
         self._views: dict[str, NDArray[Any]] = {}
 
     def numbers(self, code: str, at: Positions, shift: int = 0) -> NDArray[Any]:
-        """Big-endian numbers; ``code`` is numpy's, such as "i4". They stand ``shift`` bytes behind ``at``."""
+        """Return big-endian numbers that stand ``shift`` bytes after ``at``. ``code`` is numpy's type, such
+        as "i4"."""
         view = self._view(code)
         return view[shift:][at].astype(code)
 
     def words(self, at: Positions) -> NDArray[np.uint64]:
-        """Eight bytes each, the first of them the lowest."""
+        """Return eight bytes at each position, as a little-endian number."""
         return self._view("u8", "<")[at]
 
     def fixed(self, size_bytes: int, at: Positions, shift: int = 0) -> NDArray[Any]:
-        """Pieces of one size, one row each."""
+        """Return pieces of one size, one row for each position."""
         pieces = self._view(f"V{size_bytes}")[shift:][at]
         return pieces.view(np.uint8).reshape(len(at), size_bytes)
 
     def same_byte(self, at: Positions, shift: int) -> int | None:
-        """The byte that stands at all of these places; None where it isn't the same, and where there are no
-        places."""
+        """Return the byte that stands at all positions; None if the bytes differ, or if there are no
+        positions."""
         octets = self.bytes[shift:][at]
         return int(octets[0]) if len(octets) and (octets == octets[0]).all() else None
 
     def uvarints(self, at: Positions) -> tuple[Positions, Positions]:
-        """Unsigned varints of at most five bytes, and where they end. Raises Malformed for a longer one."""
+        """Return unsigned varints of at most five bytes, and the positions after them. Raises Malformed for
+        longer ones."""
         first = self.bytes[at]
         longer = first > 0x7F
         if not longer.any():
@@ -71,7 +74,7 @@ class Chunk:
         return values, ends
 
     def _read_on(self, values: Positions, ends: Positions, rows: Positions) -> None:
-        """The third byte and those behind it, of the varints in these rows."""
+        """Read the third and later bytes of the varints in these rows."""
         for index in range(2, _MAX_VARINT_BYTES):
             if not len(rows):
                 return
@@ -83,9 +86,12 @@ class Chunk:
             raise Malformed("a varint of more than five bytes")
 
     def pieces(self, starts: Positions, lengths: Positions, offsets: Positions, unit: int) -> Bytes:
-        """The bytes of ``lengths`` elements of ``unit`` bytes behind each start, in a row. ``offsets`` are
-        where each begins among all elements, and their number. Raises Malformed for more than the chunk can
-        hold."""
+        """Return the bytes of all elements in one array: ``lengths`` elements of ``unit`` bytes at each
+        start.
+
+        ``offsets`` are the numbers of elements before each start, and the total. Raises Malformed if the
+        chunk can't hold so many.
+        """
         total = int(offsets[-1]) * unit
         if total > len(self.data):
             raise Malformed("lengths beyond the end")
@@ -98,7 +104,7 @@ class Chunk:
         return self.bytes[elements] if unit == 1 else self.fixed(unit, elements).reshape(-1)
 
     def _view(self, code: str, order: str = ">") -> NDArray[Any]:
-        """The chunk as if a number of this type began at each byte."""
+        """Return the chunk as if a number of this type began at each byte."""
         view = self._views.get(order + code)
         if view is None:
             dtype = np.dtype(order + code)

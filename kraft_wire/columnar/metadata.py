@@ -1,4 +1,5 @@
-"""The metadata records of a chunk, type by type (the frame: ``kraft_wire.protocol.metadata_record``)."""
+"""Group the metadata records of a chunk by type (for the frame see
+``kraft_wire.protocol.metadata_record``)."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 _FRAME_BYTES: Final = 3
 _MOST: Final = 0x7F
-"""Types and versions are small: their varints take one byte. Others are for the generated decoder."""
+"""Types and versions are small, so that their varints take one byte. The generated decoder reads others."""
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Records of one type and version: their numbers among the chunk's records, and where their bodies
+    """The records of one type and version: their numbers among the chunk's records, and where their bodies
     lie."""
 
     api_key: int
@@ -30,7 +31,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def kinds(chunk: Chunk, starts: Positions, ends: Positions) -> list[Kind]:
-    """The records with these values by type and version, in ascending order. Raises Malformed."""
+    """Group the records with these values by type and version, in ascending order. Raises Malformed."""
     bodies = starts + _FRAME_BYTES
     if (ends < bodies).any():
         raise Malformed("a metadata record without its frame")

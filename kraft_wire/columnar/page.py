@@ -1,4 +1,4 @@
-"""A page: whole batches as they lie in a log, and where the records in them are."""
+"""Hold a page of a log: whole batches as they lie there, and where their records are."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """The data records of some batches, in the order of the log. Control records aren't among them;
-    ``control_batches`` hold those."""
+    """The data records of some batches, in the order of the log. Control records are in
+    ``control_batches``."""
 
     def __init__(self, data: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> None:
         self.batches = [(position, header) for position, header in batches if not header.is_control]
@@ -30,7 +30,7 @@ class Page:
 
     @classmethod
     def of(cls, data: bytes, check_crc: bool = True) -> tuple[Page, int]:
-        """The whole batches at the beginning of ``data``, and how many bytes they take. Raises
+        """Return the whole batches at the beginning of ``data``, and the number of bytes they take. Raises
         CorruptBatch."""
         batches = list(scan_batches(data, check_crc))
         end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
@@ -38,26 +38,26 @@ class Page:
 
     @cached_property
     def kinds(self) -> list[Kind]:
-        """The records by type and version. Raises Malformed."""
+        """The data records by type and version. Raises Malformed."""
         if not self.batches:
             return []
         return kinds(self.chunk, self._records.value_starts, self._records.value_ends)
 
     @cached_property
     def offsets(self) -> Positions:
-        """Each record's. Raises Malformed."""
+        """The offset of each data record. Raises Malformed."""
         return (
             self._of_batch([header.base_offset for _, header in self.batches]) + self._records.offset_deltas
         )
 
     @cached_property
     def epochs(self) -> Positions:
-        """The leader epoch that each record was written in. Raises Malformed."""
+        """The leader epoch of each data record. Raises Malformed."""
         return self._of_batch([header.leader_epoch for _, header in self.batches])
 
     @cached_property
     def timestamps_ms(self) -> Positions:
-        """When each record was written, in milliseconds since the Unix epoch. Raises Malformed."""
+        """The timestamp of each data record, in milliseconds since the Unix epoch. Raises Malformed."""
         return self._of_batch([header.base_timestamp for _, header in self.batches])
 
     @cached_property

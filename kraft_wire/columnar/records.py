@@ -1,7 +1,7 @@
-"""Where the records of whole batches lie.
+"""Find the records of whole batches.
 
-As ``kraft_wire.log.record``: no attributes, no timestamp of their own, no headers, consecutive offsets, and
-in data batches no keys.
+Records are as in ``kraft_wire.log.record``: no attributes, no timestamp of their own, no headers, consecutive
+offsets, and no keys in data batches.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ if TYPE_CHECKING:
     from kraft_wire.log.batch import BatchHeader
 
 _STREAK: Final = 4
-"""After so many records of one size it is worth looking for a run of them."""
+"""After so many records of one size, a longer run of that size is looked for."""
 _MAX_RUN: Final = 1024
 _MAX_VARINT_BYTES: Final = 5
 _NO_KEY: Final = 1
 _LONG_DELTA: Final = 64
-"""From here on offset deltas take two bytes (up to 8,191): something to recognise records by."""
+"""From this offset delta on, deltas take two bytes (up to 8,191), by which records can be recognised."""
 _WORTH_GUESSING: Final = 3 * _LONG_DELTA
-"""Batches of fewer records are walked."""
+"""Batches of fewer records are walked record by record."""
 _LENGTH_BYTES: Final = 2
-"""What is known of a record's first bytes is compared from here on before them: there are always so many."""
+"""The known first bytes of a record are compared together with this many bytes before them, which always
+exist."""
 _USUAL_RECORDS: Final = 1 << 13
 _MOST_RECORDS: Final = 1 << 20
-"""Of so many records in a batch no offset delta takes more than three bytes."""
+"""In a batch of this many records no offset delta takes more than three bytes."""
 
 
 class Records(msgspec.Struct, frozen=True):
-    """The data records of a chunk. ``counts`` says how many are in each of the batches."""
+    """The data records of a chunk. ``counts`` is the number of records in each batch."""
 
     value_starts: Positions
     value_ends: Positions
@@ -55,8 +56,8 @@ class Records(msgspec.Struct, frozen=True):
 
 
 def find_records(chunk: Chunk, batches: Sequence[tuple[int, BatchHeader]]) -> Records:
-    """The records of data batches, given by their positions and headers. Raises Malformed."""
-    with suppress(Malformed, IndexError):  # it is found again without guessing
+    """Find the records of data batches, given by their positions and headers. Raises Malformed."""
+    with suppress(Malformed, IndexError):  # tried again without guessing
         return _find_records(chunk, batches, _WORTH_GUESSING)
     try:
         return _find_records(chunk, batches, sys.maxsize)
@@ -89,10 +90,10 @@ def _ends(batches: Sequence[tuple[int, BatchHeader]]) -> Positions:
 
 
 def _walk(data: bytes, position: int, end: int, begin: array[int], steps: int) -> int:
-    """Append where each record begins, by following their lengths; returns where the next one would.
+    """Append the beginning of each record, by following the records' lengths; returns where the next one
+    begins.
 
-    A run of records of one size is one step. What the rest of a record says is looked at later, for all of
-    them at once.
+    A run of records of one size takes one step. The contents of all records are checked later, at once.
     """
     found = begin.append
     last_distance = streak = 0
@@ -123,11 +124,11 @@ def _walk(data: bytes, position: int, end: int, begin: array[int], steps: int) -
 
 
 def _guess(chunk: Chunk, position: int, end: int, begin: array[int], deltas: range) -> int:
-    """Append where the records with these offset deltas, which are long ones, seem to begin, if so many seem
-    to: each has no attributes, no timestamp, a delta of two bytes, and no key. Whether they do, taking them
-    apart tells.
+    """Append where the records with these offset deltas seem to begin, if as many places look like a record.
 
-    Returns where the next one would begin.
+    All deltas must be long. Such a record has no attributes, no timestamp, a delta of two bytes, and no key.
+    Taking the records apart later shows whether the guess was right. Returns where the next record would
+    begin.
     """
     octets = chunk.bytes[position:end]
     zero = octets == 0
@@ -139,7 +140,7 @@ def _guess(chunk: Chunk, position: int, end: int, begin: array[int], deltas: ran
         attributes = _in_turn(octets, attributes, deltas)
     if len(attributes) != len(deltas):
         return position
-    # The length before has one byte if the byte before that is a record's last: its header count.
+    # The length before it has one byte if a record ends before that byte, with a header count of 0.
     starts = attributes + (position - 2)
     starts += chunk.bytes[starts] == 0
     begin.frombytes(starts.tobytes())
@@ -147,7 +148,7 @@ def _guess(chunk: Chunk, position: int, end: int, begin: array[int], deltas: ran
 
 
 def _in_turn(octets: Bytes, attributes: Positions, deltas: range) -> Positions:
-    """Without what only looks like a record, if its offset delta is none that is due there."""
+    """Leave out places that only look like a record: those whose offset delta can't be the next one there."""
     low, high = octets[attributes + 2].astype(np.int64), octets[attributes + 3].astype(np.int64)
     late = (low & 0x7F | high << 7) // 2 - deltas.start - np.arange(len(attributes))
     return attributes[(late <= 0) & (late >= len(deltas) - len(attributes))]
@@ -164,7 +165,8 @@ def _long_distance(data: bytes, position: int) -> int:
 
 
 def _run_length(data: bytes, position: int, distance: int, most: int) -> int:
-    """How many records behind the one at ``position`` begin with the same length, and so have its size."""
+    """Return how many records after the one at ``position`` begin with the same length, and so have its
+    size."""
     width = 1 if data[position] < 0x80 else 2 if data[position + 1] < 0x80 else _MAX_VARINT_BYTES
     most = min(most, _MAX_RUN)
     length = most
@@ -197,9 +199,9 @@ def _take_apart(chunk: Chunk, begin: Positions, counts: Positions, batch_ends: P
 
 
 class _Beginnings(msgspec.Struct, frozen=True):
-    """By the offset delta: what stands between a record's length and its value's. That is no attributes, no
-    timestamp, the delta, and no key. The words are little-endian and begin with the record's last bytes of
-    its length; the masks leave out what isn't known."""
+    """The bytes between a record's length and its value's length, by offset delta: no attributes, no
+    timestamp, the delta, no key. Words are little-endian and begin with the last bytes of the record's
+    length; masks leave out the bytes that aren't known."""
 
     words: NDArray[np.uint64]
     masks: NDArray[np.uint64]

@@ -1,141 +1,251 @@
-"""The APIs that this node serves: one table of versions, of who answers, and of what a broker may forward.
+"""Build the table of the APIs that a controller serves.
 
-ApiVersions advertises exactly this table. A broker offers its own clients the versions of a forwardable API
-that both sides know (Kafka's ApiVersionsResponse), so a missing row here is an API that clients of every
-broker lose.
+ApiVersions advertises exactly this table. A broker offers its clients those versions of a forwardable API
+that both the broker and the controller know (Kafka's ApiVersionsResponse). So if a forwardable API is missing
+here, the clients of every broker lose it.
+
+Each row names Kafka's permission for the whole request (ControllerApis). The rows of APIs whose handlers
+check the permissions of single items have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum
-from functools import cache
-from importlib import import_module
-from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-import msgspec
+from kraft_wire.controller.decision.api_table import AnsweredBy, Api, ApiTable, Handler
+from kraft_wire.controller.decision.error_responses import ErrorForm, ItemErrors
+from kraft_wire.controller.reading import NO_OFFSET
+from kraft_wire.security.authorization import CLUSTER, AclOperation
 
-from kraft_wire.controller.context import Context, ControllerState, Result
-from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.registry import api_name, response_class
+if TYPE_CHECKING:
+    from kraft_wire.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+    from kraft_wire.protocol.messages.alter_partition_request import AlterPartitionRequest
+    from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+    from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
+    from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+    from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+    from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+    from kraft_wire.protocol.messages.create_partitions_request import CreatePartitionsRequest
+    from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
+    from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
+    from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
+    from kraft_wire.protocol.messages.describe_configs_request import DescribeConfigsRequest
+    from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
+    from kraft_wire.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+    from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+    from kraft_wire.protocol.messages.produce_request import ProduceRequest
+    from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 
-Handler = Callable[[ControllerState, Any, int, Context], Result]
-"""``handle(state, request, version, context)``: see ``Result``; raises ApiError where all of the request
-fails."""
-
-ErrorResponder = Callable[[Any, int, ErrorCode, str], Message]
-"""``error_response(request, version, code, message)``: the API's own form of "all of it failed"."""
-
-
-class AnsweredBy(Enum):
-    """Who makes the answer."""
-
-    HANDLER = "handler"
-    """The module named in the row: state and request to records and response."""
-    RAFT = "raft"
-    """The raft core. A Fetch whose replica id is negative is a consumer's: ``consumer_fetch``."""
-    NODE = "node"
-    """The node itself, with the pure functions of the module named in the row."""
+# Handlers are imported when the first request needs them: starting a controller is mostly importing modules.
 
 
-class Api(msgspec.Struct, frozen=True):
-    """One row: an API, its versions, and who answers.
+def _produce() -> Handler[ProduceRequest]:
+    from kraft_wire.controller.reading.refuse_produce import handle
 
-    ``is_write`` marks what only the active controller may answer, after its records are committed; the other
-    handlers read whatever this node has applied. ``is_forwardable`` is Kafka's ApiKeys.forwardable.
-    """
-
-    key: int
-    min_version: int
-    max_version: int
-    answered_by: AnsweredBy
-    module: str = ""
-    is_write: bool = False
-    is_forwardable: bool = False
-
-    @property
-    def name(self) -> str:
-        """Kafka's name of the API, such as "CreateTopics"."""
-        return api_name(self.key)
-
-    def supports(self, version: int) -> bool:
-        """Whether a request of this version is served."""
-        return self.min_version <= version <= self.max_version
-
-    def handler(self) -> Handler:
-        """The function that answers; only for rows answered by a handler. Its module is imported on first
-        use."""
-        return cast(Handler, _member(self.module, "handle"))
-
-    def error_response(self, request: Message, version: int, code: ErrorCode, message: str = "") -> Message:
-        """The response that says that all of ``request`` failed with ``code``."""
-        if not self.module:
-            return top_level_error(self.key, code, message)
-        responder = cast(ErrorResponder, _member(self.module, "error_response"))
-        return responder(request, version, code, message)
+    return handle
 
 
-def top_level_error(api_key: int, code: ErrorCode, message: str = "") -> Message:
-    """An otherwise empty response with an error at its top, where the API's response has one."""
-    cls = response_class(api_key)
-    fields: dict[str, Any] = {"error_code": int(code)}
-    if message and "error_message" in cls.__struct_fields__:
-        fields["error_message"] = message
-    return cls(**fields)
+def _metadata() -> Handler[MetadataRequest]:
+    from kraft_wire.controller.reading.consumer_metadata import handle
+
+    return handle
 
 
-@cache
-def _member(module: str, name: str) -> Any:
-    return getattr(import_module(f"kraft_wire.controller.{module}"), name)
+def _api_versions() -> Handler[ApiVersionsRequest]:
+    from kraft_wire.controller.cluster.api_versions import handle
+
+    return handle
 
 
-def _raft(key: int, max_version: int, *, min_version: int = 0, forwardable: bool = False) -> Api:
-    return Api(key, min_version, max_version, AnsweredBy.RAFT, is_forwardable=forwardable)
+def _create_topics() -> Handler[CreateTopicsRequest]:
+    from kraft_wire.controller.topics.create_topics import handle
+
+    return handle
 
 
-def _node(key: int, max_version: int, module: str, *, min_version: int = 0) -> Api:
-    return Api(key, min_version, max_version, AnsweredBy.NODE, module)
+def _delete_topics() -> Handler[DeleteTopicsRequest]:
+    from kraft_wire.controller.topics.delete_topics import handle
+
+    return handle
 
 
-def _read(key: int, max_version: int, module: str, *, min_version: int = 0) -> Api:
-    return Api(key, min_version, max_version, AnsweredBy.HANDLER, module)
+def _describe_configs() -> Handler[DescribeConfigsRequest]:
+    from kraft_wire.controller.config_apis.describe_configs import handle
+
+    return handle
 
 
-def _write(
-    key: int, max_version: int, module: str, *, min_version: int = 0, forwardable: bool = False
-) -> Api:
-    return Api(key, min_version, max_version, AnsweredBy.HANDLER, module, True, forwardable)
+def _create_partitions() -> Handler[CreatePartitionsRequest]:
+    from kraft_wire.controller.topics.create_partitions import handle
+
+    return handle
 
 
-_TABLE: Final = (
-    _read(0, 13, "refuse_produce", min_version=3),  # Produce
-    _raft(1, 18, min_version=4),  # Fetch
-    _node(2, 11, "consumer_list_offsets", min_version=1),  # ListOffsets
-    _read(3, 13, "consumer_metadata"),  # Metadata
-    _read(18, 5, "api_versions"),  # ApiVersions
-    _write(19, 7, "create_topics", min_version=2, forwardable=True),
-    _write(20, 6, "delete_topics", min_version=1, forwardable=True),
-    _read(32, 4, "describe_configs", min_version=1),
-    _write(37, 3, "create_partitions", forwardable=True),
-    _write(43, 2, "elect_leaders", forwardable=True),
-    _write(44, 1, "incremental_alter_configs", forwardable=True),
-    _raft(52, 2),  # Vote
-    _raft(53, 1),  # BeginQuorumEpoch
-    _raft(54, 1),  # EndQuorumEpoch
-    _raft(55, 2, forwardable=True),  # DescribeQuorum
-    _write(56, 3, "alter_partition", min_version=2),
-    _node(58, 0, "envelope"),
-    _raft(59, 1),  # FetchSnapshot
-    _read(60, 2, "describe_cluster"),
-    _write(62, 4, "broker_registration"),
-    _write(63, 2, "broker_heartbeat"),
-    _write(64, 0, "unregister_broker", forwardable=True),
-    _write(67, 0, "allocate_producer_ids", forwardable=True),
-    _write(70, 0, "controller_registration"),
-    _write(73, 0, "assign_replicas_to_dirs"),
+def _elect_leaders() -> Handler[ElectLeadersRequest]:
+    from kraft_wire.controller.partitions.elect_leaders import handle
+
+    return handle
+
+
+def _incremental_alter_configs() -> Handler[IncrementalAlterConfigsRequest]:
+    from kraft_wire.controller.config_apis.incremental_alter_configs import handle
+
+    return handle
+
+
+def _alter_partition() -> Handler[AlterPartitionRequest]:
+    from kraft_wire.controller.partitions.alter_partition import handle
+
+    return handle
+
+
+def _describe_cluster() -> Handler[DescribeClusterRequest]:
+    from kraft_wire.controller.cluster.describe_cluster import handle
+
+    return handle
+
+
+def _broker_registration() -> Handler[BrokerRegistrationRequest]:
+    from kraft_wire.controller.brokers.broker_registration import handle
+
+    return handle
+
+
+def _broker_heartbeat() -> Handler[BrokerHeartbeatRequest]:
+    from kraft_wire.controller.brokers.broker_heartbeat import handle
+
+    return handle
+
+
+def _unregister_broker() -> Handler[UnregisterBrokerRequest]:
+    from kraft_wire.controller.brokers.unregister_broker import handle
+
+    return handle
+
+
+def _allocate_producer_ids() -> Handler[AllocateProducerIdsRequest]:
+    from kraft_wire.controller.cluster.allocate_producer_ids import handle
+
+    return handle
+
+
+def _controller_registration() -> Handler[ControllerRegistrationRequest]:
+    from kraft_wire.controller.cluster.controller_registration import handle
+
+    return handle
+
+
+def _assign_replicas_to_dirs() -> Handler[AssignReplicasToDirsRequest]:
+    from kraft_wire.controller.partitions.assign_replicas_to_dirs import handle
+
+    return handle
+
+
+_ACTIVE: Final = AnsweredBy.ACTIVE_CONTROLLER
+_ANY: Final = AnsweredBy.ANY_CONTROLLER
+_RAFT: Final = AnsweredBy.RAFT
+_NODE: Final = AnsweredBy.NODE
+
+_ALTER: Final = (AclOperation.ALTER, CLUSTER)
+_DESCRIBE: Final = (AclOperation.DESCRIBE, CLUSTER)
+_CLUSTER_ACTION: Final = (AclOperation.CLUSTER_ACTION, CLUSTER)
+
+_PRODUCE_ERRORS: Final = ErrorForm(
+    (
+        ItemErrors(
+            "topic_data",
+            "responses",
+            ("name", "topic_id"),
+            ItemErrors(
+                "partition_data", "partition_responses", ("index",), constants={"base_offset": NO_OFFSET}
+            ),
+        ),
+    )
+)
+_LIST_OFFSETS_ERRORS: Final = ErrorForm(
+    (ItemErrors("topics", "topics", ("name",), ItemErrors("partitions", "partitions", ("partition_index",))),)
+)
+_METADATA_ERRORS: Final = ErrorForm((ItemErrors("topics", "topics", ("name", "topic_id")),))
+_API_VERSIONS_ERRORS: Final = ErrorForm(own_versions="api_keys")
+_CREATE_TOPICS_ERRORS: Final = ErrorForm((ItemErrors("topics", "topics", ("name",)),))
+_DELETE_TOPICS_ERRORS: Final = ErrorForm(
+    (
+        ItemErrors("topics", "responses", ("name", "topic_id")),
+        ItemErrors("topic_names", "responses", ("name",)),
+    )
+)
+_CREATE_PARTITIONS_ERRORS: Final = ErrorForm((ItemErrors("topics", "results", ("name",)),))
+_DESCRIBE_CONFIGS_ERRORS: Final = ErrorForm(
+    (ItemErrors("resources", "results", ("resource_type", "resource_name")),)
+)
+_ALTER_CONFIGS_ERRORS: Final = ErrorForm(
+    (ItemErrors("resources", "responses", ("resource_type", "resource_name")),)
+)
+_ELECT_LEADERS_ERRORS: Final = ErrorForm(
+    (
+        ItemErrors(
+            "topic_partitions",
+            "replica_election_results",
+            ("topic",),
+            ItemErrors("partitions", "partition_result", ("partition_id",)),
+        ),
+    )
 )
 
-APIS: Final = MappingProxyType({api.key: api for api in _TABLE})
-"""Every API that is served, by key, in the order of keys."""
+CONTROLLER_APIS: Final = ApiTable(
+    [
+        Api("Produce", 3, 13, _ANY, _produce, errors=_PRODUCE_ERRORS),
+        Api("Fetch", 4, 18, _RAFT, requires=_CLUSTER_ACTION),
+        Api("ListOffsets", 1, 11, _NODE, errors=_LIST_OFFSETS_ERRORS),
+        Api("Metadata", 0, 13, _ANY, _metadata, errors=_METADATA_ERRORS),
+        Api("ApiVersions", 0, 5, _ANY, _api_versions, errors=_API_VERSIONS_ERRORS),
+        Api("CreateTopics", 2, 7, _ACTIVE, _create_topics, is_forwardable=True, errors=_CREATE_TOPICS_ERRORS),
+        Api("DeleteTopics", 1, 6, _ACTIVE, _delete_topics, is_forwardable=True, errors=_DELETE_TOPICS_ERRORS),
+        Api("DescribeConfigs", 1, 4, _ANY, _describe_configs, errors=_DESCRIBE_CONFIGS_ERRORS),
+        Api(
+            "CreatePartitions",
+            0,
+            3,
+            _ACTIVE,
+            _create_partitions,
+            is_forwardable=True,
+            errors=_CREATE_PARTITIONS_ERRORS,
+        ),
+        Api(
+            "ElectLeaders",
+            0,
+            2,
+            _ACTIVE,
+            _elect_leaders,
+            _ALTER,
+            is_forwardable=True,
+            errors=_ELECT_LEADERS_ERRORS,
+        ),
+        Api(
+            "IncrementalAlterConfigs",
+            0,
+            1,
+            _ACTIVE,
+            _incremental_alter_configs,
+            is_forwardable=True,
+            errors=_ALTER_CONFIGS_ERRORS,
+        ),
+        Api("Vote", 0, 2, _RAFT, requires=_CLUSTER_ACTION),
+        Api("BeginQuorumEpoch", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
+        Api("EndQuorumEpoch", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
+        Api("DescribeQuorum", 0, 2, _RAFT, requires=_DESCRIBE, is_forwardable=True),
+        Api("AlterPartition", 2, 3, _ACTIVE, _alter_partition, _CLUSTER_ACTION),
+        Api("Envelope", 0, 0, _NODE, requires=_CLUSTER_ACTION),
+        Api("FetchSnapshot", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
+        Api("DescribeCluster", 0, 2, _ANY, _describe_cluster, _ALTER),
+        Api("BrokerRegistration", 0, 4, _ACTIVE, _broker_registration, _CLUSTER_ACTION),
+        Api("BrokerHeartbeat", 0, 2, _ACTIVE, _broker_heartbeat, _CLUSTER_ACTION),
+        Api("UnregisterBroker", 0, 0, _ACTIVE, _unregister_broker, _ALTER, is_forwardable=True),
+        Api(
+            "AllocateProducerIds", 0, 0, _ACTIVE, _allocate_producer_ids, _CLUSTER_ACTION, is_forwardable=True
+        ),
+        Api("ControllerRegistration", 0, 0, _ACTIVE, _controller_registration, _CLUSTER_ACTION),
+        Api("AssignReplicasToDirs", 0, 0, _ACTIVE, _assign_replicas_to_dirs, _CLUSTER_ACTION),
+    ]
+)
+"""The APIs of a controller."""

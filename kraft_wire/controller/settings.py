@@ -1,4 +1,4 @@
-"""The controller's static settings, with Kafka's keys and defaults (org.apache.kafka.server.config)."""
+"""Define the static settings of a controller, with Kafka's keys and defaults."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kraft_wire.raft.config import MAX_RETENTION_BYTES, MAX_RETENTION_MS
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """One field a Kafka key, dots as underscores.
+    """The settings. Each field is a Kafka key with underscores for dots.
 
-    ``static_configs`` holds every key that the properties file gave, as text: DescribeConfigs reports them,
-    and topic configs fall back on their broker-level synonyms there.
+    ``static_configs`` has every key of the properties file, as text: DescribeConfigs returns them, and topic
+    configs fall back on their broker synonyms there.
     """
 
     node_id: int
@@ -28,6 +30,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_log_max_record_bytes_between_snapshots: int = 20 * 1024 * 1024
     metadata_log_max_snapshot_interval_ms: int = 3_600_000
     metadata_max_idle_interval_ms: int = 500
-    metadata_max_retention_bytes: int = 100 * 1024 * 1024
-    metadata_max_retention_ms: int = 604_800_000
+    metadata_max_retention_bytes: int = MAX_RETENTION_BYTES
+    metadata_max_retention_ms: int = MAX_RETENTION_MS
     static_configs: Mapping[str, str] = {}

@@ -1,1 +1,1 @@
-"""Record batches, offsets, epochs, and the formats of a log folder's files."""
+"""Formats of a log folder's files: record batches, control records, snapshots, indexes, epochs. No I/O."""

@@ -1,12 +1,12 @@
-"""Record batches of format version 2 (KIP-98, DefaultRecordBatch): taking them apart, putting them together.
+"""Read and write record batches of format version 2 (KIP-98, DefaultRecordBatch).
 
     base offset i64 | length i32 | leader epoch i32 | magic i8 = 2 | crc u32 | attributes i16
     | last offset delta i32 | base timestamp i64 | max timestamp i64 | producer id i64
     | producer epoch i16 | base sequence i32 | count i32 | records
 
-``length`` counts from behind itself. The checksum (CRC-32C) covers everything from the attributes on; base
-offset, length and leader epoch lie outside it. A metadata log holds uncompressed batches without producer
-ids; in each of them all records have the batch's timestamp and consecutive offsets.
+``length`` counts the bytes after itself. The checksum (CRC-32C) covers everything from the attributes on, but
+not base offset, length and leader epoch. Batches of a metadata log are uncompressed and have no producer id;
+all records of a batch have the batch's timestamp and consecutive offsets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from struct import Struct
 import google_crc32c
 import msgspec
 
-from kraft_wire.log.errors import BatchTooLarge, CorruptBatch
+from kraft_wire.log.errors import BatchTooLarge, CorruptBatch, CutOffBatch
 from kraft_wire.log.record import RECORD_OVERHEAD_BYTES, Record, Span, encode_records, record_spans
 
 __all__ = [
@@ -26,12 +26,14 @@ __all__ = [
     "LENGTH_END",
     "MAGIC_POSITION",
     "MAX_BATCH_SIZE_BYTES",
+    "MAX_READABLE_BATCH_SIZE_BYTES",
     "RECORD_OVERHEAD_BYTES",
     "Batch",
     "BatchHeader",
     "Record",
     "encode_batch",
     "encode_keyed_batch",
+    "first_batch_size_bytes",
     "is_intact",
     "iter_records",
     "read_header",
@@ -43,10 +45,15 @@ __all__ = [
 MAGIC = 2
 CONTROL = 0x20
 MAX_BATCH_SIZE_BYTES = 8 * 1024 * 1024
-"""Kafka's limit for a batch of a metadata log or snapshot."""
+"""The largest batch that is written: Kafka's default (internal.metadata.max.batch.size.in.bytes)."""
+
+MAX_READABLE_BATCH_SIZE_BYTES = 2 * MAX_BATCH_SIZE_BYTES
+"""A batch that claims to be larger is damaged. The limit is twice that for writing, because in Kafka the
+limit is a setting. It also leaves the first byte of the length zero, which the search for batches relies on.
+"""
 
 BEGINNING = Struct(">qi")
-"""Base offset and length: what it takes to know where a batch ends."""
+"""Base offset and length: enough to find the end of a batch."""
 
 LENGTH_END = BEGINNING.size
 MAGIC_POSITION = 16
@@ -63,7 +70,7 @@ _NO_PRODUCER_ID = -1
 
 
 class BatchHeader(msgspec.Struct, frozen=True, gc=False):
-    """What stands before a batch's records. ``size_bytes`` is the whole batch's, this header included."""
+    """The header of a batch. ``size_bytes`` is the size of the whole batch, with its header."""
 
     base_offset: int
     size_bytes: int
@@ -92,16 +99,16 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
-    """One whole batch: its header, and its bytes, header included."""
+    """A whole batch: its header, and all its bytes, header included."""
 
     header: BatchHeader
     data: bytes
 
 
 def read_header(data: bytes | memoryview, position: int) -> BatchHeader | None:
-    """The header of the batch at ``position``; None where ``data`` ends before the batch does.
+    """Return the header of the batch at ``position``; None if ``data`` ends before the batch does.
 
-    Raises CorruptBatch where no batch of a metadata log can look like this. The checksum is not looked at.
+    Raises CorruptBatch if a metadata log can't have such a batch. The checksum isn't checked.
     """
     available = len(data) - position
     if available < HEADER_SIZE_BYTES:
@@ -147,22 +154,22 @@ def read_header(data: bytes | memoryview, position: int) -> BatchHeader | None:
 
 
 def _check_beginning(data: bytes | memoryview, position: int, available: int) -> None:
-    """Judge the first bytes of a batch that is cut off early or is none."""
+    """Check the first bytes of a batch that ends too early, or that is no batch."""
     if available < LENGTH_END:
         return
     base_offset, length = BEGINNING.unpack_from(data, position)
     if length < HEADER_SIZE_BYTES - LENGTH_END:
-        raise CorruptBatch(position, base_offset, f"length {length} is less than a batch's header takes")
+        raise CorruptBatch(position, base_offset, f"length {length} is too small for a batch's header")
     if available > MAGIC_POSITION and data[position + MAGIC_POSITION] != MAGIC:
         version = data[position + MAGIC_POSITION]
         raise CorruptBatch(position, base_offset, f"format version {version} instead of {MAGIC}")
 
 
 def check_batch(data: bytes | memoryview, position: int, header: BatchHeader) -> None:
-    """Compare the batch's checksum with its bytes. Raises CorruptBatch, for a compressed batch as well."""
+    """Check the batch's checksum. Raises CorruptBatch, also for a compressed batch."""
     crc = google_crc32c.value(bytes(data[position + _CRC_START : position + header.size_bytes]))
     if crc != header.crc:
-        reason = f"checksum {crc:08x} where its header says {header.crc:08x}"
+        reason = f"checksum {crc:08x} instead of {header.crc:08x} in its header"
         raise CorruptBatch(position, header.base_offset, reason)
     codec = header.attributes & _COMPRESSION
     if codec:
@@ -173,9 +180,9 @@ def check_batch(data: bytes | memoryview, position: int, header: BatchHeader) ->
 
 
 def is_intact(data: bytes) -> bool:
-    """Whether the bytes are one batch as somebody wrote it, by length, version and checksum alone.
+    """Whether the bytes are one batch as it was written, by length, version and checksum alone.
 
-    Such a batch may still be one that a metadata log must not contain.
+    A metadata log may still not contain such a batch.
     """
     if len(data) < HEADER_SIZE_BYTES:
         return False
@@ -186,10 +193,9 @@ def is_intact(data: bytes) -> bool:
 
 
 def scan_batches(data: bytes | memoryview, check_crc: bool = True) -> Iterator[tuple[int, BatchHeader]]:
-    """The whole batches in ``data``, as (position, header), up to where it ends or an incomplete batch
-    begins.
+    """Yield the whole batches in ``data`` as (position, header), up to its end or to an incomplete batch.
 
-    Raises CorruptBatch at the first batch that is none.
+    Raises CorruptBatch at the first bytes that are no batch.
     """
     position = 0
     while (header := read_header(data, position)) is not None:
@@ -199,11 +205,31 @@ def scan_batches(data: bytes | memoryview, check_crc: bool = True) -> Iterator[t
         position += header.size_bytes
 
 
-def split_batches(data: bytes | memoryview, check_crc: bool = True) -> tuple[list[Batch], int]:
-    """The whole batches at the beginning of ``data``, and how many bytes they take.
+def first_batch_size_bytes(data: bytes, position: int, available: int) -> int:
+    """Return the size of a batch by its length field, where ``data`` holds only the beginning of the batch.
 
-    An incomplete batch at the end is left alone, as a Fetch response or a file read in pieces has it. Raises
-    CorruptBatch with the position in ``data``.
+    ``position`` is the batch's position in its file, for errors; ``available`` is the number of bytes that
+    the file has from there on. Raises CutOffBatch if the batch needs more, CorruptBatch for an impossible
+    length.
+    """
+    if available < LENGTH_END:
+        raise CutOffBatch(position, -1, f"cut off: {available} bytes are left")
+    base_offset, length = BEGINNING.unpack_from(data)
+    size_bytes: int = LENGTH_END + length
+    if size_bytes > available:
+        reason = f"cut off: {available} bytes are left of a batch of {size_bytes}"
+        raise CutOffBatch(position, base_offset, reason)
+    if size_bytes > MAX_READABLE_BATCH_SIZE_BYTES:
+        reason = f"length {length} is more than a batch of a metadata log has"
+        raise CorruptBatch(position, base_offset, reason)
+    return size_bytes
+
+
+def split_batches(data: bytes | memoryview, check_crc: bool = True) -> tuple[list[Batch], int]:
+    """Return the whole batches at the beginning of ``data``, and the number of bytes they take.
+
+    An incomplete batch at the end, as in a Fetch response or in a file that is read in pieces, is ignored.
+    Raises CorruptBatch with the position in ``data``.
     """
     batches: list[Batch] = []
     end = 0
@@ -214,7 +240,8 @@ def split_batches(data: bytes | memoryview, check_crc: bool = True) -> tuple[lis
 
 
 def iter_records(batch: Batch) -> Iterator[Record]:
-    """The batch's records, with their offsets. Raises CorruptBatch, its position counted in the batch."""
+    """Yield the batch's records with their offsets. Raises CorruptBatch; its position is counted in the
+    batch."""
     header, data = batch.header, batch.data
     timestamp = header.base_timestamp
     offset = header.base_offset
@@ -225,7 +252,7 @@ def iter_records(batch: Batch) -> Iterator[Record]:
 
 
 def record_values(batch: Batch) -> list[bytes]:
-    """The values of the batch's records, in order. Raises CorruptBatch."""
+    """Return the values of the batch's records, in order. Raises CorruptBatch."""
     data = batch.data
     return [data[start:end] for _, _, start, end in _spans(batch)]
 
@@ -238,7 +265,7 @@ def _spans(batch: Batch) -> list[Span]:
 
 
 def encode_batch(base_offset: int, leader_epoch: int, timestamp_ms: int, values: Sequence[bytes]) -> bytes:
-    """One data batch with a record a value. Raises BatchTooLarge above 8 MiB."""
+    """Return a data batch with one record for each value. Raises BatchTooLarge above 8 MiB."""
     return _assemble(base_offset, leader_epoch, timestamp_ms, 0, len(values), encode_records(values))
 
 
@@ -249,7 +276,7 @@ def encode_keyed_batch(
     records: Sequence[tuple[bytes, bytes]],
     attributes: int,
 ) -> bytes:
-    """One batch of (key, value) records: control batches are the only ones with keys."""
+    """Return a batch of (key, value) records. Only control batches have keys."""
     keys = [key for key, _ in records]
     pieces = encode_records([value for _, value in records], keys)
     return _assemble(base_offset, leader_epoch, timestamp_ms, attributes, len(records), pieces)

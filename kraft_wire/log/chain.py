@@ -1,4 +1,9 @@
-"""Whether batches follow each other as those of one metadata log do."""
+"""Decide which batch may follow which in a metadata log.
+
+A batch's checksum covers neither its base offset nor its leader epoch. Both are checked against the batches
+around it: offsets have no gaps, epochs don't go back, and an epoch begins with its leader's LeaderChange
+record and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,48 @@ from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 
 
-class BatchChain:
-    """Checks that batches follow each other as those of one metadata log do.
+def offset_problem(header: BatchHeader, next_offset: int) -> str:
+    """Return why a batch can't begin at ``next_offset``; empty if it does."""
+    return "" if header.base_offset == next_offset else f"its base offset is {header.base_offset}"
 
-    A checksum covers neither base offset nor leader epoch; these are held against the batches around:
-    offsets are contiguous, epochs don't go back, and an epoch begins with its leader's LeaderChange and
-    nowhere else. ``after_epoch`` is that of the record before the first, where it is known.
+
+def header_problem(header: BatchHeader, next_offset: int, last_epoch: int | None) -> str:
+    """Return why a batch can't follow a log that ends at ``next_offset``, by its header alone; empty if it
+    can.
+
+    ``last_epoch`` is the epoch of the log's last record; None if it isn't known.
+    """
+    problem = offset_problem(header, next_offset)
+    if not problem and last_epoch is not None and header.leader_epoch < last_epoch:
+        return f"its epoch {header.leader_epoch} comes after epoch {last_epoch}"
+    return problem
+
+
+def batch_problem(batch: Batch, next_offset: int, last_epoch: int | None) -> str:
+    """Return why a batch can't follow a log that ends at ``next_offset``; empty if it can.
+
+    As ``header_problem``, and an epoch must begin with its leader's record.
+    """
+    problem = header_problem(batch.header, next_offset, last_epoch)
+    if problem:
+        return problem
+    epoch = batch.header.leader_epoch
+    try:
+        is_first = starts_epoch(batch)
+    except CorruptBatch as error:
+        return error.reason
+    if last_epoch is None or is_first == (epoch > last_epoch):
+        return ""
+    if is_first:
+        return f"it begins with a leader's record, and epoch {epoch} began before"
+    return f"epoch {epoch} does not begin with its leader's record, after epoch {last_epoch}"
+
+
+class BatchChain:
+    """The end of a log that is read batch by batch; each batch must be able to follow it.
+
+    ``max_epoch`` is the epoch in quorum-state, which no batch may exceed; None if that isn't known.
+    ``after_epoch`` is the epoch of the record before the first batch, if it is known.
     """
 
     def __init__(self, next_offset: int, max_epoch: int | None, after_epoch: int | None = None) -> None:
@@ -28,7 +69,8 @@ class BatchChain:
             self.epochs.assign(after_epoch, next_offset)
 
     def take_usual(self, header: BatchHeader) -> bool:
-        """Take a data batch of the same epoch without looking at its records; False where it isn't one."""
+        """Add a data batch of the same epoch, by its header alone. Returns False, and adds nothing, for any
+        other batch: use ``take``."""
         is_next = header.base_offset == self.next_offset and header.leader_epoch == self._latest_epoch
         if header.is_control or not is_next:
             return False
@@ -37,7 +79,7 @@ class BatchChain:
         return True
 
     def take(self, position: int, batch: Batch) -> None:
-        """Raises CorruptBatch where the batch cannot come next."""
+        """Add a batch. Raises CorruptBatch, with ``position``, if it can't come next."""
         header = batch.header
         if not self.take_usual(header):
             problem = self._problem(batch)
@@ -50,38 +92,20 @@ class BatchChain:
             self.batch_count += 1
 
     def is_only_ahead_of_quorum_state(self, batch: Batch) -> bool:
-        """Whether all that is wrong with the batch is that quorum-state doesn't know its epoch."""
+        """Whether the batch's only problem is that its epoch is above the one in quorum-state."""
         is_ahead = self.max_epoch is not None and batch.header.leader_epoch > self.max_epoch
-        return is_ahead and not self._problem_in_log(batch)
+        return is_ahead and not batch_problem(batch, self.next_offset, self._latest_epoch)
 
     def _problem(self, batch: Batch) -> str:
+        problem = batch_problem(batch, self.next_offset, self._latest_epoch)
         epoch = batch.header.leader_epoch
-        if self.max_epoch is not None and epoch > self.max_epoch:
-            problem = f"its epoch {epoch} is above {self.max_epoch}, the last one in quorum-state"
-        else:
-            problem = ""
-        return self._problem_in_log(batch) or problem
-
-    def _problem_in_log(self, batch: Batch) -> str:
-        header = batch.header
-        latest = self._latest_epoch
-        if header.base_offset != self.next_offset:
-            return f"it says offset {header.base_offset}"
-        if latest is not None and header.leader_epoch < latest:
-            return f"its epoch {header.leader_epoch} comes after epoch {latest}"
-        try:
-            is_first = starts_epoch(batch)
-        except CorruptBatch as error:
-            return error.reason
-        if latest is not None and is_first != (header.leader_epoch > latest):
-            return (
-                f"epoch {header.leader_epoch} does not begin with its leader's record, after epoch {latest}"
-            )
-        return ""
+        if not problem and self.max_epoch is not None and epoch > self.max_epoch:
+            return f"its epoch {epoch} is above {self.max_epoch}, the last one in quorum-state"
+        return problem
 
 
 def last_voters(batch: Batch) -> VotersRecord | None:
-    """The batch's last VotersRecord. Whoever can't read the batch finds none in it."""
+    """Return the batch's last VotersRecord; None if it has none or can't be decoded."""
     if not batch.header.is_control:
         return None
     try:

@@ -1,8 +1,8 @@
-"""Control records: what raft and the snapshot format say between the data records (Kafka's
+"""Encode and decode control records, which raft and snapshots write between the data records (Kafka's
 ControlRecordType).
 
-A control record's key is its key format's version (i16, 0) and its type (i16); its value is a generated
-message at version 0, which repeats that version as its first field.
+The key of a control record is the version of the key format (i16, 0) and the type (i16). The value is a
+generated message at version 0, which repeats that version as its first field.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRe
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 
 CONTROL_RECORD_VERSION = 0
-"""The version that Kafka 4.4.0 writes of every control record, although some schemas know a later one."""
+"""The version of every control record that Kafka 4.4.0 writes, although some schemas have a later one."""
 
 _KEY = Struct(">hh")
 
 
 class ControlType(IntEnum):
-    """The control records of a metadata log; Kafka's 0 and 1 end producers' transactions, never here."""
+    """The control records of a metadata log. Kafka's types 0 and 1 end transactions of producers and don't
+    occur here."""
 
     LEADER_CHANGE = 2
     SNAPSHOT_HEADER = 3
@@ -50,8 +51,8 @@ _TYPES = {message_class: kind for kind, message_class in _CLASSES.items()}
 def encode_control_batch(
     base_offset: int, leader_epoch: int, timestamp_ms: int, messages: Sequence[Message]
 ) -> bytes:
-    """One control batch with a record a message. Raises ValueError for a message that no control record
-    carries."""
+    """Return a control batch with one record for each message. Raises ValueError for a message that isn't a
+    control record."""
     return encode_keyed_batch(
         base_offset,
         leader_epoch,
@@ -69,7 +70,7 @@ def _type_of(message: Message) -> ControlType:
 
 
 def control_type(record: Record) -> ControlType:
-    """The type that a control record's key names. Raises CorruptBatch."""
+    """Return the type that a control record's key names. Raises CorruptBatch."""
     if record.key is None or len(record.key) < _KEY.size:
         raise CorruptBatch(-1, record.offset, "the record's key is too short for a control record's")
     version, kind = _KEY.unpack_from(record.key)
@@ -84,12 +85,12 @@ def control_type(record: Record) -> ControlType:
 
 
 def control_types(batch: Batch) -> list[ControlType]:
-    """The types of a control batch's records, in order. Raises CorruptBatch."""
+    """Return the types of a control batch's records, in order. Raises CorruptBatch."""
     return [control_type(record) for record in iter_records(batch)]
 
 
 def decode_control_record(record: Record) -> Message:
-    """The message in a control record. Raises CorruptBatch where key or value say nothing known."""
+    """Return the message in a control record. Raises CorruptBatch if key or value can't be decoded."""
     message_class = _CLASSES[control_type(record)]
     try:
         return message_class.decode(record.value, CONTROL_RECORD_VERSION)
@@ -98,11 +99,11 @@ def decode_control_record(record: Record) -> Message:
 
 
 def decode_control_batch(batch: Batch) -> list[Message]:
-    """The messages of a control batch, in order. Raises CorruptBatch."""
+    """Return the messages of a control batch, in order. Raises CorruptBatch."""
     return [decode_control_record(record) for record in iter_records(batch)]
 
 
 def starts_epoch(batch: Batch) -> bool:
-    """Whether a leader begins its epoch with this batch: its first record is a LeaderChange."""
+    """Whether a leader starts its epoch with this batch: the first record is a LeaderChange."""
     first: Iterable[Record] = iter_records(batch) if batch.header.is_control else ()
     return any(control_type(record) is ControlType.LEADER_CHANGE for record in list(first)[:1])

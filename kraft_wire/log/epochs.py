@@ -1,4 +1,5 @@
-"""Which epoch starts where: the value of ``leader-epoch-checkpoint`` (KIP-101, LeaderEpochFileCache)."""
+"""Keep the start offset of each leader epoch, as ``leader-epoch-checkpoint`` does (KIP-101,
+LeaderEpochFileCache)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """An epoch and the offset behind its last record."""
+    """An epoch and the offset after its last record."""
 
     epoch: int
     end_offset: int
@@ -61,11 +62,11 @@ class EpochCache:
         return EpochCache(self.entries)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that ``epoch`` starts at ``start_offset``; tells whether anything changed.
+        """Record that ``epoch`` starts at ``start_offset``; returns whether anything changed.
 
-        The latest epoch again, at or behind its start, changes nothing. An epoch that got no record (the
-        next one starts at the same offset) is forgotten (KAFKA-10706). Going back in epoch or in offset
-        raises ValueError.
+        The latest epoch again, at its start or after it, changes nothing. An epoch without records, because
+        the next one starts at the same offset, is dropped (KAFKA-10706). Raises ValueError for a lower epoch
+        or offset.
         """
         if self._epochs:
             latest, start = self._epochs[-1], self._starts[-1]
@@ -83,14 +84,15 @@ class EpochCache:
         return True
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Forget the epochs that start at ``end_offset`` or behind it; tells whether there were any."""
+        """Drop the epochs that start at ``end_offset`` or after it; returns whether there were any."""
         keep = bisect_left(self._starts, end_offset)
         changed = keep < len(self._starts)
         del self._epochs[keep:], self._starts[keep:]
         return changed
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Let the log begin at ``start_offset``: earlier epochs go, the one that spans it starts there."""
+        """Let the log start at ``start_offset``: earlier epochs are dropped, the epoch of that offset starts
+        there."""
         spanning = bisect_right(self._starts, start_offset) - 1
         if spanning < 0 or self._starts[0] == start_offset:
             return False
@@ -99,19 +101,19 @@ class EpochCache:
         return True
 
     def epoch_of(self, offset: int) -> int | None:
-        """The epoch of the record at ``offset`` (which must be below the log's end); None below the first
-        epoch."""
+        """Return the epoch of the record at ``offset``, which must be below the log end offset; None below
+        the first epoch."""
         index = bisect_right(self._starts, offset) - 1
         return self._epochs[index] if index >= 0 else None
 
     def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """Where the largest epoch not above ``epoch`` ends: the point up to which two logs can agree.
+        """Return where the largest epoch not above ``epoch`` ends: the point up to which two logs can agree.
 
-        - ``epoch`` is the latest, or later than that: the latest epoch and the log's end.
-        - it is known, or lies between two known ones: the largest known epoch <= ``epoch`` and the next
-          one's start.
-        - it is older than everything known: ``epoch`` itself and the first known start.
-        - nothing is known: epoch 0 and the log's end (a snapshot may know better: the caller's business).
+        - ``epoch`` is the latest one, or later: the latest epoch and the log end offset.
+        - ``epoch`` is known, or lies between two known epochs: the largest known epoch <= ``epoch``, and the
+          start of the next one.
+        - ``epoch`` is older than all known epochs: ``epoch`` itself and the first known start.
+        - No epoch is known: epoch 0 and the log end offset. The caller may know better from a snapshot.
         """
         if not self._epochs:
             return EpochEnd(0, log_end_offset)
@@ -123,14 +125,15 @@ class EpochCache:
         return EpochEnd(self._epochs[following - 1], self._starts[following])
 
     def text(self) -> str:
-        """The file's text: version, number of entries, one ``epoch start_offset`` a line."""
+        """Return the file's text: version, number of entries, one line ``epoch start_offset`` for each
+        entry."""
         lines = [str(_VERSION), str(len(self))]
         lines += [f"{epoch} {start}" for epoch, start in self.entries]
         return "\n".join(lines) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> EpochCache:
-        """Read the file's text. Raises MalformedFile."""
+        """Parse the file's text. Raises MalformedFile."""
         lines = text.splitlines()
         if len(lines) < 2:
             raise MalformedFile(FILE_NAME, "ends before its number of entries")

@@ -1,17 +1,17 @@
-"""What can be wrong with the bytes or the text of a log folder."""
+"""Errors in the bytes or the text of a log folder's files."""
 
 from __future__ import annotations
 
 
 class LogError(Exception):
-    """Anything wrong with a log folder's contents."""
+    """An error in a log folder's contents."""
 
 
 class CorruptBatch(LogError):
     """Bytes that should be a record batch and are not.
 
-    ``position`` counts bytes from the start of the buffer that was read, ``offset`` is the record offset
-    that the batch has, or should have, as far as it is known (-1 otherwise).
+    ``position`` is counted in bytes from the start of the buffer or file that was read. ``offset`` is the
+    record offset that the batch has, or should have; -1 if it isn't known.
     """
 
     def __init__(self, position: int, offset: int, reason: str) -> None:
@@ -24,8 +24,12 @@ class CorruptBatch(LogError):
         return f"record batch at byte {self.position} (offset {self.offset}): {self.reason}"
 
 
+class CutOffBatch(CorruptBatch):
+    """A batch that is longer than the bytes that are left for it."""
+
+
 class MalformedFile(LogError):
-    """The text of one of the small files does not say what it must. ``file_name`` is its usual name."""
+    """A small file whose text is invalid. ``file_name`` is the file's usual name."""
 
     def __init__(self, file_name: str, reason: str) -> None:
         super().__init__(file_name, reason)
@@ -37,11 +41,11 @@ class MalformedFile(LogError):
 
 
 class BadSnapshot(LogError):
-    """A snapshot whose batches do not begin with a header, end with a footer, or hold together in between."""
+    """A snapshot without header or footer, or whose batches don't follow each other."""
 
 
 class BatchTooLarge(LogError):
-    """Records that would make a batch above the limit; nothing was written."""
+    """Records that would make a batch above the limit. Nothing was written."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(size_bytes, limit_bytes)

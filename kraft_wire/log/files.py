@@ -1,4 +1,4 @@
-"""The small text files of a log folder, and the names of its files: pure functions between text and value."""
+"""Convert between the small text files of a log folder and their values; build and parse file names."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ SEGMENT_SUFFIXES = (
     PRODUCER_SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
-"""Everything that may lie beside a segment; Java's controllers write the last two kinds, we never do."""
+"""All files that may belong to a segment. Only Java's controllers write the last two kinds."""
 
-_CHECKSUM_COMMENT = "#crc32c "
+_CHECKSUM_LINE_START = "crc32c "
+_CHECKSUM_COMMENT = f"#{_CHECKSUM_LINE_START}"
+_CHECKSUM_MEMBER = "crc32c"
 _SEGMENT_NAME = re.compile(r"([0-9]{20})(\.[a-z]+)")
 
 
@@ -42,12 +44,12 @@ _SEGMENT_NAME = re.compile(r"([0-9]{20})(\.[a-z]+)")
 
 
 def segment_file_name(base_offset: int, suffix: str = LOG_SUFFIX) -> str:
-    """The name of one of a segment's files, such as 00000000000000000000.log."""
+    """Return the name of one of a segment's files, such as 00000000000000000000.log."""
     return f"{base_offset:020d}{suffix}"
 
 
 def parse_segment_file_name(name: str) -> tuple[int, str] | None:
-    """The base offset and the suffix in the name of a segment's file; None where it is none."""
+    """Return the base offset and the suffix in the name of a segment's file; None for other names."""
     match = _SEGMENT_NAME.fullmatch(name)
     if match is None or match[2] not in SEGMENT_SUFFIXES:
         return None
@@ -58,7 +60,7 @@ def parse_segment_file_name(name: str) -> tuple[int, str] | None:
 
 
 class ElectionState(msgspec.Struct, frozen=True, gc=False):
-    """What a node must remember of elections: ``quorum-state``.
+    """An election's facts that a node must remember: ``quorum-state``.
 
     ``leader_id`` and ``voted_id`` are -1 when there is none. ``voted_directory_id`` is zero when the vote
     named no directory, and always in version 0 of the file, which has no room for it.
@@ -79,13 +81,15 @@ class ElectionState(msgspec.Struct, frozen=True, gc=False):
 
 
 def quorum_state_version(kraft_version: int) -> int:
-    """The version of the file that goes with a finalized kraft.version."""
+    """Return the version of quorum-state that goes with a finalized kraft.version."""
     return 1 if kraft_version >= 1 else 0
 
 
 def quorum_state_text(state: ElectionState, version: int, voter_ids: Iterable[int] = ()) -> str:
-    """The text of quorum-state: one line of JSON as Java writes it, and one with its checksum, which Java
-    doesn't read. Only version 0 names the voters."""
+    """Return the text of quorum-state: the JSON object that Java writes, with a checksum as its last member.
+
+    Java ignores the member. Only version 0 names the voters.
+    """
     election: dict[str, Any] = {
         "leaderId": state.leader_id,
         "leaderEpoch": state.leader_epoch,
@@ -98,12 +102,17 @@ def quorum_state_text(state: ElectionState, version: int, voter_ids: Iterable[in
         election["votedDirectoryId"] = str(state.voted_directory_id)
     else:
         raise ValueError(f"{QUORUM_STATE} has versions 0 and 1, not {version}")
-    line = msgspec.json.encode({**election, "data_version": version}).decode()
-    return f"{line}\n{_checksum_line(line)}"
+    election["data_version"] = version
+    checksum = _checksum(msgspec.json.encode(election))
+    return msgspec.json.encode({**election, _CHECKSUM_MEMBER: checksum}).decode() + "\n"
 
 
-def _checksum_line(text: str) -> str:
-    return f"crc32c {google_crc32c.value(text.encode()):08x}\n"
+def _checksum(data: bytes) -> str:
+    return f"{google_crc32c.value(data):08x}"
+
+
+class _VoterJson(msgspec.Struct):
+    voterId: int
 
 
 class _QuorumStateJson(msgspec.Struct):
@@ -112,35 +121,78 @@ class _QuorumStateJson(msgspec.Struct):
     leaderEpoch: int
     votedId: int
     votedDirectoryId: str | None = None
+    currentVoters: list[_VoterJson] | None = None
 
 
 def parse_quorum_state(text: str) -> ElectionState:
-    """Read quorum-state, version 0 or 1, with the checksum line of ours or without. Raises MalformedFile."""
-    line, _, checksum_line = text.partition("\n")
-    if checksum_line and checksum_line != _checksum_line(line):
-        raise MalformedFile(QUORUM_STATE, "its first line doesn't match the checksum in its second")
+    """Read quorum-state of version 0 or 1, with our checksum or without. Raises MalformedFile.
+
+    The checksum covers the other members in their order, without white space: a file that an editor or jq
+    has only formatted again is still valid.
+    """
+    state, _ = _parse_quorum_state(text)
+    return state
+
+
+def quorum_state_voter_ids(text: str) -> list[int]:
+    """Return the voters that quorum-state names: those of version 0, none in version 1. Raises
+    MalformedFile."""
+    _, voter_ids = _parse_quorum_state(text)
+    return voter_ids
+
+
+def _parse_quorum_state(text: str) -> tuple[ElectionState, list[int]]:
+    text = _without_checksum_line(text)
     try:
-        read = msgspec.json.decode(line.encode(), type=_QuorumStateJson)
-        if read.data_version not in (0, 1):
-            raise ValueError(f"data_version {read.data_version} is unknown, expected 0 or 1")
-        directory_id = Uuid.ZERO
-        if read.data_version == 1:
-            if read.votedDirectoryId is None:
-                raise ValueError("version 1 without `votedDirectoryId`")
-            directory_id = Uuid.parse(read.votedDirectoryId)
-    except (ValueError, UnicodeError) as error:
+        members = msgspec.json.decode(text.encode(), type=dict[str, Any])
+        checksum = members.pop(_CHECKSUM_MEMBER, None)
+        if checksum is not None and checksum != _checksum(msgspec.json.encode(members)):
+            raise ValueError(
+                f"the contents don't match the checksum; remove `{_CHECKSUM_MEMBER}` only if you know that "
+                "everything else is right"
+            )
+        read = msgspec.convert(members, _QuorumStateJson)
+        directory_id = _voted_directory_id(read)
+    except (ValueError, UnicodeError, RecursionError) as error:
         raise MalformedFile(QUORUM_STATE, str(error)) from None
-    return ElectionState(
+    state = ElectionState(
         leader_id=_id_or_none(read.leaderId, "leaderId"),
         leader_epoch=_epoch(read.leaderEpoch, "leaderEpoch"),
         voted_id=_id_or_none(read.votedId, "votedId"),
         voted_directory_id=directory_id,
     )
+    return state, [voter.voterId for voter in read.currentVoters or ()]
+
+
+def _voted_directory_id(read: _QuorumStateJson) -> Uuid:
+    if read.data_version == 0:
+        return Uuid.ZERO
+    if read.data_version != 1:
+        raise ValueError(f"data_version {read.data_version} is unknown, expected 0 or 1")
+    if read.votedDirectoryId is None:
+        raise ValueError("version 1 without `votedDirectoryId`")
+    return Uuid.parse(read.votedDirectoryId)
+
+
+def _without_checksum_line(text: str) -> str:
+    """Check and remove the second line in which earlier versions of kraft-wire kept the checksum."""
+    line, newline, checksum_line = text.partition("\n")
+    if not newline or not checksum_line.startswith(_CHECKSUM_LINE_START):
+        return text
+    if checksum_line != _checksum_line(line):
+        raise MalformedFile(QUORUM_STATE, "the first line doesn't match the checksum in the second line")
+    return line
+
+
+def _checksum_line(text: str) -> str:
+    return f"{_CHECKSUM_LINE_START}{_checksum(text.encode())}\n"
 
 
 def _id_or_none(number: int, name: str) -> int:
-    if number < -1:
-        raise MalformedFile(QUORUM_STATE, f"{name} is {number}; an id is not negative, and -1 means none")
+    if not -1 <= number < 1 << 31:
+        raise MalformedFile(
+            QUORUM_STATE, f"{name} is {number}; an id is between 0 and 2147483647, and -1 means none"
+        )
     return number
 
 
@@ -154,7 +206,7 @@ def _epoch(number: int, name: str) -> int:
 
 
 class MetaProperties(msgspec.Struct, frozen=True, gc=False):
-    """Whose folder this is. ``directory_id`` is None in folders that were formatted before Kafka 3.7."""
+    """The identity of a folder. ``directory_id`` is None in folders that were formatted before Kafka 3.7."""
 
     cluster_id: str
     node_id: int
@@ -162,7 +214,7 @@ class MetaProperties(msgspec.Struct, frozen=True, gc=False):
 
 
 def meta_properties_text(properties: MetaProperties) -> str:
-    """The text of meta.properties, version 1, with its checksum in a comment at its end."""
+    """Return the text of meta.properties, version 1, with its checksum in a comment at the end."""
     entries = {"cluster.id": properties.cluster_id, "node.id": str(properties.node_id), "version": "1"}
     if properties.directory_id is not None:
         entries["directory.id"] = str(properties.directory_id)
@@ -172,8 +224,8 @@ def meta_properties_text(properties: MetaProperties) -> str:
 
 
 def parse_meta_properties(text: str) -> MetaProperties:
-    """Read meta.properties, with the checksum of ours or without. Raises MalformedFile, for folders of the
-    ZooKeeper age as well."""
+    """Parse meta.properties, with or without kraft-wire's checksum. Raises MalformedFile, also for folders of
+    a ZooKeeper cluster."""
     from javaproperties import InvalidUEscapeError, loads  # slow to import, and not every command needs it
 
     lines, mark, checksum = text.rpartition(_CHECKSUM_COMMENT)
@@ -216,12 +268,12 @@ def parse_meta_properties(text: str) -> MetaProperties:
 
 
 def partition_metadata_text(topic_id: Uuid = CLUSTER_METADATA_TOPIC_ID) -> str:
-    """The text of partition.metadata, version 0; no newline at its end, as Java writes it."""
+    """Return the text of partition.metadata, version 0, without a newline at the end, as Java writes it."""
     return f"version: 0\ntopic_id: {topic_id}"
 
 
 def parse_partition_metadata(text: str) -> Uuid:
-    """The topic's id. Raises MalformedFile."""
+    """Return the topic id in partition.metadata. Raises MalformedFile."""
     entries = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if entries.get("version") != "0":
         raise MalformedFile(PARTITION_METADATA, f"version {entries.get('version')!r} is unknown, expected 0")

@@ -1,10 +1,10 @@
-"""The sparse indexes beside a segment, as Kafka's OffsetIndex and TimeIndex lay them out.
+"""Build and read the sparse indexes of a segment, in the layout of Kafka's OffsetIndex and TimeIndex.
 
     .index      last offset of a batch, less the segment's base offset, i32 | the batch's position i32
     .timeindex  largest timestamp so far i64 | last offset of the batch that has it, less the base offset, i32
 
-A batch gets entries when more than 4,096 bytes lie between it and the last batch that got some. A segment
-that is closed ends its time index with its largest timestamp. Kafka pads both files with zeros while a
+A batch gets an entry when more than 4,096 bytes lie between it and the last batch that has one. The time
+index of a closed segment ends with the segment's largest timestamp. Kafka pads both files with zeros while a
 segment is active.
 """
 
@@ -22,7 +22,7 @@ _NO_TIMESTAMP = -1
 
 
 class SegmentIndex:
-    """Both indexes of one segment, in memory; fed with every batch in order."""
+    """Both indexes of one segment, in memory. Add every batch, in order."""
 
     __slots__ = (
         "_last_offset",
@@ -44,16 +44,16 @@ class SegmentIndex:
         self._max_timestamp_offset = base_offset
 
     def __len__(self) -> int:
-        """How many entries the offset index has."""
+        """The number of entries in the offset index."""
         return len(self._offsets)
 
     @property
     def last_indexed_position(self) -> int:
-        """Where the batch of the last entry begins; 0 without entries."""
+        """The position of the batch of the last entry; 0 without entries."""
         return self._last_positions[-1] if self._last_positions else 0
 
     def add(self, last_offset: int, max_timestamp: int, position: int) -> tuple[bytes, bytes]:
-        """Take in the batch at ``position``; returns what it adds to the two files, mostly nothing."""
+        """Add the batch at ``position``; returns the bytes that it adds to the two files, usually none."""
         self._last_offset = last_offset
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
@@ -65,22 +65,23 @@ class SegmentIndex:
         return OFFSET_ENTRY.pack(last_offset - self.base_offset, position), self.close()
 
     def close(self) -> bytes:
-        """What the time index needs for it to end with the largest timestamp; empty where it does already."""
+        """Return the entry that the time index needs to end with the largest timestamp; empty if it ends with
+        that already."""
         if self._max_timestamp <= (self._times[-1][0] if self._times else _NO_TIMESTAMP):
             return b""
         self._times.append((self._max_timestamp, self._max_timestamp_offset, self._last_offset))
         return TIME_ENTRY.pack(self._max_timestamp, self._max_timestamp_offset - self.base_offset)
 
     def position_before(self, offset: int) -> int:
-        """A position at which a batch begins, at or before the batch that holds ``offset``."""
+        """Return a position where a batch begins, at or before the batch that holds ``offset``."""
         slot = bisect_right(self._offsets, offset) - 1
         return self._last_positions[slot] if slot >= 0 else 0
 
     def truncate_to(self, offset: int) -> None:
-        """Forget batches that reach ``offset``.
+        """Drop the batches that reach ``offset``.
 
-        The largest timestamp is then that of the last entry: the batches from ``last_indexed_position`` on
-        must be added again.
+        The largest timestamp is then the one of the last entry: add the batches from
+        ``last_indexed_position`` on again.
         """
         keep = bisect_left(self._offsets, offset)
         del self._offsets[keep:], self._last_positions[keep:]
@@ -90,22 +91,22 @@ class SegmentIndex:
         self._max_timestamp, self._max_timestamp_offset, _ = last
 
     def offset_file(self) -> bytes:
-        """The whole .index file."""
+        """Return the contents of the .index file."""
         pairs = zip(self._offsets, self._last_positions, strict=True)
         return b"".join(OFFSET_ENTRY.pack(offset - self.base_offset, position) for offset, position in pairs)
 
     def time_file(self) -> bytes:
-        """The whole .timeindex file."""
+        """Return the contents of the .timeindex file."""
         return b"".join(TIME_ENTRY.pack(time, offset - self.base_offset) for time, offset, _ in self._times)
 
 
 def read_offset_entries(data: bytes) -> list[tuple[int, int]]:
-    """The (relative offset, position) pairs of an .index file, its padding left out."""
+    """Return the (relative offset, position) pairs of an .index file, without its padding."""
     return [pair for pair in OFFSET_ENTRY.iter_unpack(_whole(data, OFFSET_ENTRY.size)) if pair != (0, 0)]
 
 
 def read_time_entries(data: bytes) -> list[tuple[int, int]]:
-    """The (timestamp, relative offset) pairs of a .timeindex file, its padding left out."""
+    """Return the (timestamp, relative offset) pairs of a .timeindex file, without its padding."""
     return [pair for pair in TIME_ENTRY.iter_unpack(_whole(data, TIME_ENTRY.size)) if pair != (0, 0)]
 
 

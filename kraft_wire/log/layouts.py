@@ -1,7 +1,7 @@
-"""The fixed layouts of a log folder's binary files, declared with ``construct``.
+"""Declare the layouts of a log folder's binary files with ``construct``.
 
-For the commands that look into index files, for looking at the others by hand, and as the tests' second,
-independent reading of the same bytes. Nothing on a hot path uses this.
+Commands that print index files use them, and tests, as a second, independent reading of the same bytes. They
+are too slow for anything else.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ BatchLayout = Struct(
 )
 
 SegmentLayout = GreedyRange(BatchLayout)
-"""A .log or .checkpoint file: batches one behind the other."""
+"""The layout of a .log or .checkpoint file: record batches, one after the other."""
 
 OffsetEntryLayout = Struct("relative_offset" / Int32sb, "position" / Int32sb)
 TimeEntryLayout = Struct("timestamp" / Int64sb, "relative_offset" / Int32sb)

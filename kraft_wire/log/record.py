@@ -1,10 +1,10 @@
-"""Records inside a batch.
+"""Encode and find the records inside a batch.
 
     length varint | attributes i8 = 0 | timestamp delta varlong = 0 | offset delta varint
     | key length varint (-1: no key) | key | value length varint | value | header count varint = 0
 
-Varints are zig-zag. A metadata log's records have no headers and the batch's own timestamp; Java's
-controllers refuse any others (RecordsIterator), and so does this module.
+Varints are zig-zag encoded. Records of a metadata log have no headers, and the timestamp of their batch. Like
+Java's controllers (RecordsIterator), this module rejects other records.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.protocol.varint import read_varint, varint
 
 Span = tuple[int, int, int, int]
-"""Key start, key end, value start, value end; the key's are -1 where a record has none."""
+"""Key start, key end, value start, value end. Both positions of the key are -1 for a record without a key."""
 
 RECORD_OVERHEAD_BYTES = 16
-"""At most: length 4, attributes 1, timestamp delta 1, offset delta 4, no key 1, value length 4, header
-count 1."""
+"""The most bytes that a data record adds to its value: length 4, attributes 1, timestamp delta 1, offset
+delta 4, no key 1, value length 4, header count 1."""
 
 _NO_KEY = b"\x01"
 _TABLE_SIZE = 2048
 _VARINTS = [varint(number) for number in range(_TABLE_SIZE)]
 _KEYLESS_HEADS = [b"\x00\x00" + delta + _NO_KEY for delta in _VARINTS]
-"""What stands between a data record's length and its value's length, by offset delta."""
+"""The bytes between a data record's length and its value's length, by offset delta."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One record; ``key`` is None in data batches. ``timestamp`` is in milliseconds since the Unix epoch."""
+    """One record. ``key`` is None in data batches. ``timestamp`` is in milliseconds since the Unix epoch."""
 
     offset: int
     timestamp: int
@@ -41,7 +41,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_records(values: Sequence[bytes], keys: Sequence[bytes] | None = None) -> list[bytes]:
-    """The pieces of a run of records whose offset deltas count from 0."""
+    """Return the bytes, in pieces, of records whose offset deltas count from 0."""
     pieces: list[bytes] = []
     for delta, value in enumerate(values):
         if keys is not None:
@@ -62,9 +62,9 @@ def _keyless_head(delta: int) -> bytes:
 
 
 def record_spans(data: bytes, position: int, base_offset: int, count: int) -> list[Span]:
-    """Where keys and values of ``count`` records lie that begin at ``position`` and must end with ``data``.
+    """Find keys and values of ``count`` records that begin at ``position`` and must end where ``data`` does.
 
-    Raises CorruptBatch, its position counted in ``data``.
+    Raises CorruptBatch; its position is counted in ``data``.
     """
     spans: list[Span] = []
     with suppress(IndexError):
@@ -75,7 +75,7 @@ def record_spans(data: bytes, position: int, base_offset: int, count: int) -> li
         try:
             span, position = _record_span(data, position, delta)
         except IndexError:
-            raise _corrupt(position, base_offset + delta, "runs over the end of its batch") from None
+            raise _corrupt(position, base_offset + delta, "extends beyond the end of its batch") from None
         except ValueError as error:
             raise _corrupt(position, base_offset + delta, str(error)) from None
         spans.append(span)
@@ -87,10 +87,9 @@ def record_spans(data: bytes, position: int, base_offset: int, count: int) -> li
 
 
 def _usual_spans(data: bytes, position: int, count: int, spans: list[Span]) -> None:
-    """Walk records as data batches have them, lengths below 8,192, and stop at the first that looks
-    different.
+    """Find records of the usual form, without keys and with lengths below 8,192; stop at the first other one.
 
-    This is the loop that replay spends its time in; what it does not recognise, ``_record_span`` judges.
+    Replay spends its time in this loop. ``_record_span`` reads the records that it doesn't recognise.
     """
     has_head = data.startswith
     for head in _KEYLESS_HEADS[:count]:
@@ -122,7 +121,7 @@ def _usual_spans(data: bytes, position: int, count: int, spans: list[Span]) -> N
 
 
 def _record_span(data: bytes, position: int, delta: int) -> tuple[Span, int]:
-    """One record's span and where it ends. Raises ValueError, or IndexError where ``data`` is too short."""
+    """Return one record's span and its end. Raises ValueError, or IndexError if ``data`` is too short."""
     byte = data[position]
     if not byte & 0x81:
         length = byte >> 1
@@ -147,17 +146,17 @@ def _record_span(data: bytes, position: int, delta: int) -> tuple[Span, int]:
     if data[value_end]:
         raise ValueError("has headers, or is longer than its value says")
     if value_end + 1 != end:
-        raise ValueError(f"has its end at byte {value_end + 1} where its length says {end}")
+        raise ValueError(f"ends at byte {value_end + 1}, but by its length at {end}")
     return (key_start, key_end, position, value_end), end
 
 
 def _unusual_head(data: bytes, position: int, delta: int) -> tuple[int, int]:
-    """Where the key of a record that is not like all data records lies."""
+    """Return where the key of a record lies that has one, or that is malformed."""
     if data[position + 1]:
         raise ValueError("has a timestamp of its own")
     offset_delta, position = read_varint(data, position + 2)
     if offset_delta != delta:
-        raise ValueError(f"has offset delta {offset_delta} where {delta} is due")
+        raise ValueError(f"has offset delta {offset_delta} instead of {delta}")
     if data[position] == _NO_KEY[0]:
         raise ValueError("has attributes")
     key_length, position = _read_length(data, position)
@@ -170,7 +169,7 @@ def _read_length(data: bytes, position: int) -> tuple[int, int]:
         return (high << 7 | low & 0x7F) >> 1, position + 2
     length, position = read_varint(data, position)
     if length < 0:
-        raise ValueError(f"has a length of {length} inside")
+        raise ValueError(f"has an inner length of {length}")
     return length, position
 
 

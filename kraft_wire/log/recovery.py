@@ -1,4 +1,4 @@
-"""What a node that starts may believe of its files: the decisions, without the files."""
+"""Decide what a starting node may trust of its files. ``kraft_wire.storage`` reads the files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Final, NamedTuple
 from kraft_wire.log.snapshot import SnapshotId
 
 EPOCHS_WITHOUT_TRACE: Final = 1000
-"""A node whose quorum-state is lost: in how many epochs above those that are known it may have voted."""
+"""A node that lost quorum-state may have voted in this many epochs above those that it knows of."""
 
 
 class Floor(NamedTuple):
-    """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``.
+    """The durable floor: all records below ``offset`` were on stable storage when quorum-state had
+    ``quorum_epoch``.
 
-    What the log has below ``committed_offset`` was committed then. That may be more than was flushed here: a
-    majority without this node had it.
+    Records of the log below ``committed_offset`` were committed at that time. That may be more than was
+    flushed here: a majority without this node had them.
     """
 
     offset: int
@@ -26,19 +27,19 @@ class Floor(NamedTuple):
 NOTHING_KNOWN = Floor(0, 0)
 
 
-class Covered(NamedTuple):
-    """What the snapshots say of a log: the newest whole one, and the highest end of all, whole or not, below
-    which everything was committed once."""
+class SnapshotCover(NamedTuple):
+    """The part of a log that snapshots cover: the newest whole snapshot, and the highest end of all
+    snapshots, whole or not. Everything below that end was committed once."""
 
     snapshot_id: SnapshotId
     known_end: int
 
 
-class Rest(NamedTuple):
-    """What is whole of a damaged log, to its end: with a snapshot all that there was, but for history.
+class ReadableTail(NamedTuple):
+    """The readable tail of a damaged log; with the snapshot it is the full state, only history is lost.
 
-    It begins with ``offset``, at ``position`` of the segment that begins at ``base_offset``; that is None
-    where the snapshot holds everything.
+    It begins with ``offset``, at ``position`` in the segment that begins at ``base_offset``. ``base_offset``
+    is None if the snapshot holds everything.
     """
 
     offset: int
@@ -46,56 +47,60 @@ class Rest(NamedTuple):
     position: int = 0
 
 
-def believed(found: Floor | None, quorum_epoch: int | None) -> Floor:
-    """What counts of what was found: nothing unless quorum-state still says the same, as somebody who doesn't
-    know of the floor may have cut the log in another epoch. ``quorum_epoch`` is None where quorum-state is
-    missing."""
+def trusted_floor(found: Floor | None, quorum_epoch: int | None) -> Floor:
+    """Return the durable floor if quorum-state still has its epoch; NOTHING_KNOWN otherwise.
+
+    A controller that doesn't know of the floor, such as Java's, may have truncated the log in another epoch.
+    ``quorum_epoch`` is None if quorum-state is missing.
+    """
     return found if found is not None and found.quorum_epoch == quorum_epoch else NOTHING_KNOWN
 
 
 def committed_end(floor: Floor, log_end_offset: int) -> int:
-    """Up to where a log that was found to end at ``log_end_offset`` is committed: no further than it had been
-    flushed, as behind that nobody knows what the disk has after a power cut."""
+    """Return the offset up to which a log that ends at ``log_end_offset`` is known to be committed.
+
+    It is never above the flushed offset: after a power cut the contents of the disk above it are unknown.
+    """
     return min(floor.committed_offset, floor.offset, log_end_offset)
 
 
 def is_torn_tail(
-    offset: int, floor: int, *, has_hole: bool, is_cut_off: bool, whole_batch_behind: bool
+    offset: int, floor: int, *, has_hole: bool, is_cut_off: bool, whole_batch_after: bool
 ) -> bool:
-    """Whether a crash may have left what can't be read from ``offset`` on; everything else is damage.
+    """Whether a crash may have left the unreadable bytes at ``offset``. Everything else is damage.
 
-    Nothing below the floor is missing, and part of the batch that begins there never got to the disk: a
-    block of it, while others did, or its end. Whole batches may lie behind a hole in the same segment, and
-    nowhere else.
+    No record below the floor may be missing, and part of the batch that begins there must never have reached
+    the disk: its end, or one of its blocks while others did. Whole batches may follow a hole in the same
+    segment, and nothing else.
     """
-    return offset >= floor and (has_hole or is_cut_off) and not whole_batch_behind
+    return offset >= floor and (has_hole or is_cut_off) and not whole_batch_after
 
 
 def is_history(damaged_offset: int, snapshot_id: SnapshotId) -> bool:
-    """Whether damage that was found where this offset should be may cost nothing but what led to a whole
-    snapshot's state. A wrong epoch shows in the batch behind it."""
+    """Whether damage at this offset may cost only records whose outcome a whole snapshot holds. A wrong epoch
+    is noticed only in the batch after it."""
     return damaged_offset <= snapshot_id.end_offset
 
 
-def holds_all(covered: Covered, lost_below_offset: int) -> bool:
-    """Whether a snapshot makes up for the whole of a log that held nothing from this offset on."""
+def holds_all(covered: SnapshotCover, lost_below_offset: int) -> bool:
+    """Whether a snapshot holds the outcome of the whole log, which had no record at this offset or above."""
     return max(covered.known_end, lost_below_offset) <= covered.snapshot_id.end_offset
 
 
 def lost_below(floor: int, whole_end_offset: int) -> int:
-    """How much a log has to hold again from which damage is cut: what was durable, and what was there, which
-    ended at ``whole_end_offset`` at the most."""
+    """Return the offset that a log must reach again after damage was cut out of it: it was durable up to
+    ``floor``, and had no records at ``whole_end_offset`` or above."""
     return max(floor, whole_end_offset)
 
 
 def is_ahead(snapshot_id: SnapshotId, start_offset: int, end_offset: int, last_epoch: int) -> bool:
-    """Whether a snapshot holds what a log doesn't, which ends with ``last_epoch``
-    (Kafka's KafkaRaftLog.truncateToLatestSnapshot)."""
+    """Whether a snapshot holds records that a log lacks, whose last epoch is ``last_epoch`` (Kafka's
+    KafkaRaftLog.truncateToLatestSnapshot)."""
     if snapshot_id.end_offset == start_offset == end_offset:
         return False
     return (snapshot_id.epoch, snapshot_id.end_offset) > (last_epoch, end_offset)
 
 
 def no_vote_up_to(known_epochs: Iterable[int]) -> int:
-    """The last epoch in which a node may have voted that has lost quorum-state, and knows of these epochs."""
+    """Return the last epoch in which a node may have voted that lost quorum-state and knows these epochs."""
     return max(known_epochs) + EPOCHS_WITHOUT_TRACE

@@ -1,8 +1,8 @@
-"""Snapshots: their ids, their file names, and the batches that make one (KIP-630).
+"""Build and check snapshots: their ids, file names and batches (KIP-630).
 
-A snapshot file is a run of record batches with offsets from 0, all carrying the epoch of the snapshot's id:
-one control batch (header, then kraft.version and the voters where there are any), data batches, one control
-batch with the footer.
+The batches of a snapshot file have offsets from 0, and all have the epoch of the snapshot's id: one control
+batch (the header; kraft.version and the voters, if there are any), data batches, one control batch with the
+footer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kraft_wire.log.batch import (
     encode_batch,
     split_batches,
 )
+from kraft_wire.log.chain import offset_problem
 from kraft_wire.log.control import ControlType, control_types, encode_control_batch
 from kraft_wire.log.errors import BadSnapshot
 from kraft_wire.protocol.message import Message
@@ -34,23 +35,23 @@ _STEM = re.compile(r"([0-9]{20})-([0-9]{10})")
 
 
 class SnapshotId(NamedTuple):
-    """What a snapshot covers: every record below ``end_offset``, the last of them of ``epoch``."""
+    """The end of what a snapshot covers: every record below ``end_offset``; the last one is of ``epoch``."""
 
     end_offset: int
     epoch: int
 
 
 BOOTSTRAP_SNAPSHOT_ID = SnapshotId(0, 0)
-"""The checkpoint that format writes. It is read locally and never served to anybody."""
+"""The checkpoint that format writes. It is read locally and never served."""
 
 
 def snapshot_file_name(snapshot_id: SnapshotId, suffix: str = SUFFIX) -> str:
-    """The name of the snapshot's file, such as 00000000000000000305-0000000003.checkpoint."""
+    """Return the name of the snapshot's file, such as 00000000000000000305-0000000003.checkpoint."""
     return f"{snapshot_id.end_offset:020d}-{snapshot_id.epoch:010d}{suffix}"
 
 
 def parse_snapshot_file_name(name: str, suffix: str = SUFFIX) -> SnapshotId | None:
-    """The id in a snapshot's file name; None where the name is not one."""
+    """Return the id in a snapshot's file name; None for other names."""
     match = _STEM.fullmatch(name.removesuffix(suffix)) if name.endswith(suffix) else None
     return None if match is None else SnapshotId(int(match[1]), int(match[2]))
 
@@ -62,11 +63,10 @@ def encode_snapshot(
     last_contained_log_timestamp_ms: int,
     now_ms: int,
 ) -> Iterator[bytes]:
-    """The batches of a snapshot, in the order of the file.
+    """Yield the batches of a snapshot, in the order of the file.
 
     ``control`` follows the header (KRaftVersionRecord, VotersRecord, or nothing); ``values`` are encoded
-    metadata records. Batches hold up to 1,024 records and 8 MiB. Raises BatchTooLarge for a single record
-    above that.
+    metadata records. A batch holds up to 1,024 records and 8 MiB. Raises BatchTooLarge for a larger record.
     """
     epoch = snapshot_id.epoch
     header = SnapshotHeaderRecord(last_contained_log_timestamp=last_contained_log_timestamp_ms)
@@ -92,41 +92,54 @@ def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def checked_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Pass a snapshot's batches through while checking that they are a whole snapshot.
+def checked_batches(batches: Iterable[Batch], epoch: int | None = None) -> Iterator[Batch]:
+    """Yield a snapshot's batches, and check that they make a whole snapshot.
 
-    Offsets run from 0 without a gap; the header comes first, the footer last, neither anywhere else. Raises
-    BadSnapshot, at the end of the iteration for what is missing there.
+    Offsets must run from 0 without a gap; ``SnapshotMarks`` checks the rest. ``epoch`` is the one in the
+    snapshot's id, if it has an id. Raises BadSnapshot; for a missing footer at the end of the iteration.
     """
+    marks = SnapshotMarks(epoch)
     next_offset = 0
-    ended = False
     for batch in batches:
-        if ended:
-            raise BadSnapshot(f"there are records behind the footer, at offset {batch.header.base_offset}")
-        if batch.header.base_offset != next_offset:
-            raise BadSnapshot(f"offset {batch.header.base_offset} follows where {next_offset} is due")
-        ended = check_marks(batch, first=next_offset == 0)
+        problem = offset_problem(batch.header, next_offset)
+        if problem:
+            raise BadSnapshot(f"has a batch where offset {next_offset} should be: {problem}")
+        marks.take(batch)
         next_offset = batch.header.next_offset
         yield batch
-    if not ended:
+    if not marks.has_footer:
         raise BadSnapshot(f"ends at offset {next_offset} without a footer" if next_offset else "is empty")
 
 
-def check_marks(batch: Batch, *, first: bool) -> bool:
-    """Whether the footer ends this batch. Raises BadSnapshot where header or footer are missing or out of
-    place."""
-    marks = control_types(batch) if batch.header.is_control else []
-    if first and marks[:1] != [ControlType.SNAPSHOT_HEADER]:
-        raise BadSnapshot("does not begin with a header")
-    if ControlType.SNAPSHOT_HEADER in marks[1 if first else 0 :]:
-        raise BadSnapshot(f"has a second header in the batch at offset {batch.header.base_offset}")
-    if ControlType.SNAPSHOT_FOOTER in marks[:-1]:
-        raise BadSnapshot(f"has records behind the footer, in the batch at offset {batch.header.base_offset}")
-    return marks[-1:] == [ControlType.SNAPSHOT_FOOTER]
+class SnapshotMarks:
+    """A check of the rules for snapshots only: the header comes first, the footer last, neither anywhere
+    else, and all batches have the epoch of the snapshot's id."""
+
+    def __init__(self, epoch: int | None) -> None:
+        self.has_footer = False
+        self._epoch = epoch
+
+    def take(self, batch: Batch) -> None:
+        """Check the next batch. Raises BadSnapshot."""
+        offset, epoch = batch.header.base_offset, batch.header.leader_epoch
+        if self._epoch is not None and epoch != self._epoch:
+            raise BadSnapshot(f"has a batch of epoch {epoch} at offset {offset}, not of epoch {self._epoch}")
+        if self.has_footer:
+            raise BadSnapshot(f"has records after the footer, at offset {offset}")
+        marks = control_types(batch) if batch.header.is_control else []
+        is_first = offset == 0
+        if is_first and marks[:1] != [ControlType.SNAPSHOT_HEADER]:
+            raise BadSnapshot("does not begin with a header")
+        if ControlType.SNAPSHOT_HEADER in marks[1 if is_first else 0 :]:
+            raise BadSnapshot(f"has a second header in the batch at offset {offset}")
+        if ControlType.SNAPSHOT_FOOTER in marks[:-1]:
+            raise BadSnapshot(f"has records after the footer, in the batch at offset {offset}")
+        self.has_footer = marks[-1:] == [ControlType.SNAPSHOT_FOOTER]
 
 
 def verify_snapshot(data: bytes) -> list[Batch]:
-    """The batches of a snapshot held in memory, every checksum and mark checked.
+    """Return the batches of a snapshot in memory, with every checksum checked, and that the snapshot is
+    whole.
 
     Raises CorruptBatch or BadSnapshot.
     """

@@ -1,4 +1,4 @@
-"""Access control entries."""
+"""Replay access control entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from kraft_wire.protocol.uuid import Uuid
 
 
 class Acl(msgspec.Struct, frozen=True, gc=False):
-    """One entry; types, operation and permission are the numbers of org.apache.kafka.common.acl."""
+    """An access control entry. Types, operation and permission are the numbers of
+    org.apache.kafka.common.acl."""
 
     resource_type: int
     resource_name: str
@@ -38,7 +39,7 @@ class Acls:
         return self._table
 
     def replay(self, record: AccessControlEntryRecord, offset: int) -> None:
-        """An entry is added."""
+        """Add an entry."""
         acl = Acl(
             record.resource_type,
             record.resource_name,
@@ -51,7 +52,7 @@ class Acls:
         self._journal.put(self._table, record.id, acl)
 
     def replay_remove(self, record: RemoveAccessControlEntryRecord, offset: int) -> None:
-        """An entry is removed."""
+        """Remove an entry."""
         if record.id not in self._table:
             raise Contradiction(f"there is no ACL with id {record.id}")
         self._journal.drop(self._table, record.id)

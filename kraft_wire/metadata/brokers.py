@@ -1,4 +1,4 @@
-"""The registered brokers (rules: org.apache.kafka.controller.ClusterControlManager)."""
+"""Replay the registrations of brokers (rules: org.apache.kafka.controller.ClusterControlManager)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SHUTDOWN_BY_CHANGE: Final[Mapping[int, bool | None]] = {1: True, 0: None}
 
 
 class BrokerRegistration(msgspec.Struct, frozen=True, gc=False):
-    """One broker as the metadata log has it.
+    """A broker as the metadata log has it.
 
-    ``directories`` are its online log directories, in Java's order of ids; ``cordoned_directories`` is None
+    ``directories`` are its online log directories, in Java's order of ids. ``cordoned_directories`` is None
     until the broker has reported them. ``registration_offset`` is the offset of its RegisterBrokerRecord, or
-    of the snapshot that it was loaded from: a broker that has read so far knows of its own registration.
+    of the snapshot that it was loaded from: a broker that has read up to there knows of its own registration.
     """
 
     id: int
@@ -54,7 +54,7 @@ class BrokerRegistration(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def has_uncordoned_directory(self) -> bool:
-        """Whether new replicas may go to this broker."""
+        """Whether new replicas may be placed on this broker."""
         if not self.directories or self.cordoned_directories is None:
             return True
         return any(directory not in self.cordoned_directories for directory in self.directories)
@@ -68,7 +68,7 @@ class Brokers:
         self.table: dict[int, BrokerRegistration] = {}
 
     def register(self, record: RegisterBrokerRecord, offset: int) -> None:
-        """A broker registers, or changes its registration as a whole."""
+        """Register a broker, or replace its registration."""
         cordoned = record.cordoned_log_dirs
         registration = BrokerRegistration(
             record.broker_id,
@@ -87,25 +87,25 @@ class Brokers:
         self._journal.put(self.table, registration.id, registration)
 
     def unregister(self, record: UnregisterBrokerRecord, offset: int) -> None:
-        """A broker's registration is removed."""
+        """Remove a broker's registration."""
         self._journal.drop(self.table, self._registered(record.broker_id, record.broker_epoch).id)
 
     def fence(self, record: FenceBrokerRecord, offset: int) -> None:
-        """The legacy way to fence."""
+        """Fence a broker by the legacy record."""
         self._change(self._registered(record.id, record.epoch), fenced=True)
 
     def unfence(self, record: UnfenceBrokerRecord, offset: int) -> None:
-        """The legacy way to unfence."""
+        """Unfence a broker by the legacy record."""
         self._change(self._registered(record.id, record.epoch), fenced=False)
 
     def change(self, record: BrokerRegistrationChangeRecord, offset: int) -> None:
-        """Parts of a registration change; no directories, or null cordoned ones, means "as they are"."""
+        """Change parts of a registration. Empty directories, or null cordoned ones, stay as they are."""
         old = self._registered(record.broker_id, record.broker_epoch)
         cordoned = record.cordoned_log_dirs
         if record.fenced not in _FENCED_BY_CHANGE:
-            raise Contradiction(f"fenced is {record.fenced}, which is none of -1, 0 and 1")
+            raise Contradiction(f"fenced is {record.fenced}, must be -1, 0 or 1")
         if record.in_controlled_shutdown not in _SHUTDOWN_BY_CHANGE:
-            raise Contradiction(f"in-controlled-shutdown is {record.in_controlled_shutdown}, neither 0 nor 1")
+            raise Contradiction(f"in-controlled-shutdown is {record.in_controlled_shutdown}, must be 0 or 1")
         self._change(
             old,
             fenced=_FENCED_BY_CHANGE[record.fenced],
@@ -115,7 +115,7 @@ class Brokers:
         )
 
     def _change(self, old: BrokerRegistration, **changes: object) -> None:
-        """None means that a field stays."""
+        """Change the fields that aren't None."""
         new = msgspec.structs.replace(
             old, **{name: value for name, value in changes.items() if value is not None}
         )
@@ -134,7 +134,7 @@ class Brokers:
 
 
 def in_java_order(directories: Iterable[Uuid]) -> tuple[Uuid, ...]:
-    """Sorted as Java compares ids: as two signed halves."""
+    """Return ids sorted as in Java, which compares them as two signed halves."""
     return tuple(sorted(directories, key=_signed_halves))
 
 

@@ -1,4 +1,5 @@
-"""The state in a form that can be compared: equal states, however they came about, give equal forms."""
+"""Convert the state to a form that can be compared: equal states give equal forms, however they were
+built."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from kraft_wire.metadata.topics import Topic
 
 
 def canonical(state: MetadataState, *, offsets: bool = False) -> dict[str, Any]:
-    """Everything the state holds, as sorted builtin types.
+    """Return everything that the state holds, as sorted builtin types.
 
-    ``offsets`` adds what a snapshot doesn't carry: the offsets of registrations and feature changes, the last
+    ``offsets`` adds what a snapshot doesn't have: the offsets of registrations and feature changes, the last
     applied one, and the open transaction.
     """
     brokers = [_plain(broker) for _, broker in sorted(state.brokers.items())]
@@ -29,7 +30,7 @@ def canonical(state: MetadataState, *, offsets: bool = False) -> dict[str, Any]:
         "topics": [_topic(state, topic) for topic in sorted(state.topics, key=lambda topic: topic.name)],
         "configs": [[*resource, sorted(state.configs.get(*resource).items())] for resource in resources],
         "quotas": sorted([repr(entity), sorted(of.items())] for entity, of in state.quotas.by_entity.items()),
-        "producer_ids": [state.producer_ids.any_given_out, state.producer_ids.next_producer_id],
+        "producer_ids": [state.producer_ids.has_allocated, state.producer_ids.next_producer_id],
         "acls": [[str(acl_id), _plain(acl)] for acl_id, acl in sorted(state.acls.by_id.items())],
         "scram": [[*user, _plain(secret)] for user, secret in sorted(state.scram.by_user.items())],
         "tokens": [_plain(token) for _, token in sorted(state.tokens.by_id.items())],
@@ -40,7 +41,7 @@ def canonical(state: MetadataState, *, offsets: bool = False) -> dict[str, Any]:
 
 
 def fingerprint(state: MetadataState, *, offsets: bool = False) -> str:
-    """SHA-256 of the canonical form, in hexadecimal."""
+    """Return the SHA-256 of the canonical form, in hexadecimal."""
     encoded = msgspec.json.encode(canonical(state, offsets=offsets), order="deterministic")
     return hashlib.sha256(encoded).hexdigest()
 

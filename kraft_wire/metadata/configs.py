@@ -1,4 +1,4 @@
-"""Dynamic configurations by resource."""
+"""Replay dynamic configurations, by resource."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Resource = tuple[int, str]
 
 
 class ResourceType(IntEnum):
-    """org.apache.kafka.common.config.ConfigResource.Type."""
+    """The types of org.apache.kafka.common.config.ConfigResource.Type."""
 
     UNKNOWN = 0
     TOPIC = 2
@@ -24,7 +24,8 @@ class ResourceType(IntEnum):
 
 
 class Configs:
-    """What has been set on resources. Names that nobody knows any more are kept: replay judges no configs.
+    """The configuration values that are set on resources. Unknown names are kept: replay doesn't validate
+    configs.
 
     Invariant: the values of a resource are replaced as a whole, never changed in place, and never empty.
     """
@@ -34,20 +35,20 @@ class Configs:
         self._values: dict[Resource, dict[str, str]] = {}
 
     def get(self, resource_type: int, name: str) -> dict[str, str]:
-        """A copy of what is set on a resource; empty where nothing is."""
+        """Return a copy of the values of a resource; empty if none is set."""
         return dict(self._values.get((resource_type, name), {}))
 
     def value(self, resource_type: int, name: str, key: str) -> str | None:
-        """One value of a resource; None where it is not set."""
+        """Return one value of a resource; None if it is not set."""
         values = self._values.get((resource_type, name))
         return None if values is None else values.get(key)
 
     def resources(self) -> Iterator[Resource]:
-        """The resources that anything is set on."""
+        """The resources with at least one value."""
         return iter(list(self._values))
 
     def replay(self, record: ConfigRecord, offset: int) -> None:
-        """One key of one resource is set; null deletes it."""
+        """Set one key of one resource; null deletes it."""
         resource = (record.resource_type, record.resource_name)
         values = self.get(*resource)
         if record.value is None:
@@ -60,5 +61,5 @@ class Configs:
             self._journal.drop(self._values, resource)
 
     def remove_topic(self, name: str) -> None:
-        """A topic is deleted, and its configuration with it."""
+        """Delete the configuration of a deleted topic."""
         self._journal.drop(self._values, (ResourceType.TOPIC.value, name))

@@ -1,4 +1,4 @@
-"""The registered controllers (KIP-919)."""
+"""Replay the registrations of controllers (KIP-919)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kraft_wire.protocol.uuid import Uuid
 
 
 class ControllerRegistration(msgspec.Struct, frozen=True, gc=False):
-    """One controller as the metadata log has it."""
+    """A controller as the metadata log has it."""
 
     id: int
     incarnation_id: Uuid
@@ -32,7 +32,7 @@ class Controllers:
         self.table: dict[int, ControllerRegistration] = {}
 
     def register(self, record: RegisterControllerRecord, offset: int) -> None:
-        """A controller registers, in place of an earlier registration of the same id."""
+        """Register a controller. An earlier registration of the same id is replaced."""
         registration = ControllerRegistration(
             record.controller_id,
             record.incarnation_id,
@@ -43,7 +43,7 @@ class Controllers:
         self._journal.put(self.table, registration.id, registration)
 
     def unregister(self, record: UnregisterControllerRecord, offset: int) -> None:
-        """A controller's registration is removed."""
+        """Remove a controller's registration."""
         if record.controller_id not in self.table:
             raise Contradiction(f"controller {record.controller_id} is not registered")
         self._journal.drop(self.table, record.controller_id)

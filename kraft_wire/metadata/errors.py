@@ -1,4 +1,4 @@
-"""What can go wrong when records are applied, features chosen, or a snapshot written."""
+"""The errors of applying records, choosing features and writing snapshots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class ReplayError(Exception):
     """A record contradicts the state that it is applied to: an invariant is broken and the node must stop.
 
-    ``record_type`` is the record's schema name, ``offset`` its place in the metadata log.
+    ``record_type`` is the record's schema name, ``offset`` its offset in the metadata log.
     """
 
     def __init__(self, record_type: str, offset: int, what: str) -> None:
@@ -17,11 +17,13 @@ class ReplayError(Exception):
 
 
 class Contradiction(Exception):
-    """Raised by a handler that finds its record impossible; replay makes it a ReplayError with the place."""
+    """A record that can't be applied to the state. Handlers raise it; replay turns it into a ReplayError with
+    the offset."""
 
 
 class UndoImpossible(Exception):
-    """Somebody wants back what the journal no longer holds, or never did: a bug, and the node must stop."""
+    """A change that the journal no longer holds, or never held, should be undone: an internal error, the node
+    must stop."""
 
     def __init__(self, offset: int, floor: int) -> None:
         super().__init__(f"records from offset {offset} cannot be undone, only those from {floor} on")
@@ -30,11 +32,11 @@ class UndoImpossible(Exception):
 
 
 class FeatureError(ValueError):
-    """A feature, level or release version that cannot be chosen; the text says which and what can be."""
+    """A feature, level or release version that can't be chosen. The text names it and what can be chosen."""
 
 
 class UnwritableMetadata(Exception):
-    """The state holds something that records at the finalized metadata.version cannot express."""
+    """The state holds something that the records of the finalized metadata.version can't express."""
 
     def __init__(self, what: str, metadata_version: str) -> None:
         super().__init__(f"a snapshot at metadata.version {metadata_version} would lose {what}")

@@ -1,8 +1,8 @@
-"""The undo journal: every change leaves its inverse, tagged with the offset of the record that made it.
+"""The undo journal: every change leaves its inverse, with the offset of the record that made it.
 
-An inverse is a function with its arguments. It puts back what was there and returns its own inverse, so that
-undoing can itself be undone: that is what aborting a metadata transaction needs, since the abort may be
-speculative too.
+An inverse is a function with its arguments. It restores the old value and returns its own inverse, so that an
+undo can itself be undone. Aborting a metadata transaction needs this, because the abort may be speculative
+too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 Inverse = tuple[Callable[..., "Inverse"], tuple[Any, ...]]
 Entry = tuple[int, Callable[..., Inverse], tuple[Any, ...]]
-"""An inverse and the offset of the record whose change it takes back."""
+"""An inverse and the offset of the record whose change it undoes."""
 
 _ABSENT: Final[Any] = object()
 
@@ -26,10 +26,10 @@ _ABSENT: Final[Any] = object()
 class Journal:
     """Inverses in the order of their changes, oldest first.
 
-    ``recording`` is the caller's switch: on while changes are speculative. ``held`` is the state's own: a
-    metadata transaction is open, and its changes may have to be taken back whether speculative or not.
-    Changes of records before ``floor`` cannot be undone by ``undo_to``; aborting a transaction may reach
-    further. Invariant: offsets never decrease from the oldest entry to the newest.
+    ``recording`` is set by the caller while changes are speculative. ``held`` is set by the state while a
+    metadata transaction is open: its changes may have to be undone, speculative or not. ``undo_to`` can't
+    undo changes of records before ``floor``; an abort of a transaction may undo older ones. Invariant:
+    offsets never decrease from the oldest entry to the newest.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Journal:
         return self.recording or self.held
 
     def add(self, undo: Callable[..., Inverse], *arguments: Any) -> None:
-        """Remember how to take back a change of the current record. Only while ``active``."""
+        """Add the inverse of a change by the current record. Only while ``active``."""
         self._entries.append((self.offset, undo, arguments))
 
     def put(self, table: dict[Key, Value], key: Key, value: Value) -> None:
@@ -58,22 +58,24 @@ class Journal:
         table[key] = value
 
     def drop(self, table: dict[Key, Value], key: Key) -> None:
-        """Remove one key of a table; nothing happens where it is absent."""
+        """Remove one key of a table; nothing happens if it is absent."""
         if key in table:
             old = table.pop(key)
             if self.active:
                 self.add(_swap, table, key, old)
 
     def undo_to(self, offset: int) -> None:
-        """Take back every change of the records at ``offset`` and behind it, newest first."""
+        """Undo every change by the records at or after ``offset``, newest first. Raises UndoImpossible below
+        ``floor``."""
         if offset < self.floor:
             raise UndoImpossible(offset, self.floor)
         while self._entries and self._entries[-1][0] >= offset:
             _, undo, arguments = self._entries.pop()
             undo(*arguments)
 
-    def take_back(self, offset: int) -> list[Entry]:
-        """As ``undo_to``, but returns the entries that do the changes again, oldest change first."""
+    def undo_with_redo(self, offset: int) -> list[Entry]:
+        """Undo the same changes as ``undo_to``, and return the entries that redo them, oldest change
+        first."""
         redo: list[Entry] = []
         while self._entries and self._entries[-1][0] >= offset:
             at, undo, arguments = self._entries.pop()
@@ -81,18 +83,19 @@ class Journal:
         redo.reverse()
         return redo
 
-    def do_again(self, redo: list[Entry]) -> None:
-        """Apply what ``take_back`` returned; the inverses return to the journal under their old offsets."""
+    def redo(self, redo: list[Entry]) -> None:
+        """Apply the entries of ``undo_with_redo``. Their inverses return to the journal under their old
+        offsets."""
         self._entries.extend([(at, *change(*arguments)) for at, change, arguments in redo])
 
     def forget_below(self, offset: int) -> None:
-        """Drop the inverses of records before ``offset``: those records are there to stay."""
+        """Drop the inverses of records before ``offset``, which won't be undone any more."""
         entries = self._entries
         while entries and entries[0][0] < offset:
             entries.popleft()
 
     def clear(self) -> None:
-        """Drop everything: nothing that happened so far can be taken back."""
+        """Drop everything: no earlier change can be undone."""
         self._entries.clear()
 
 

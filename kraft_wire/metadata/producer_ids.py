@@ -1,4 +1,4 @@
-"""The next block of producer ids."""
+"""Replay the next block of producer ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_SIZE: Final = 1000
 
 
 class ProducerIds:
-    """Which producer ids have been handed out, in blocks of BLOCK_SIZE."""
+    """The producer ids that have been allocated, in blocks of BLOCK_SIZE."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -24,12 +24,12 @@ class ProducerIds:
         return self._next.get("", 0)
 
     @property
-    def any_given_out(self) -> bool:
-        """Whether a block was ever handed out."""
+    def has_allocated(self) -> bool:
+        """Whether a block was ever allocated."""
         return bool(self._next)
 
     def replay(self, record: ProducerIdsRecord, offset: int) -> None:
-        """A block was handed out; the record names the id behind it. Ids never go back."""
-        if self.any_given_out and record.next_producer_id <= self.next_producer_id:
+        """Note that a block was allocated; the record names the id after it. Ids never decrease."""
+        if self.has_allocated and record.next_producer_id <= self.next_producer_id:
             raise Contradiction(f"next id {record.next_producer_id} is not above {self.next_producer_id}")
         self._journal.put(self._next, "", record.next_producer_id)

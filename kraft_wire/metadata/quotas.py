@@ -1,4 +1,4 @@
-"""Client quotas by entity."""
+"""Replay client quotas, by entity."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from kraft_wire.metadata.journal import Journal
 from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
-"""Pairs of entity type ("user", "client-id", "ip") and name, sorted by type; None is the type's default."""
+"""Pairs of entity type ("user", "client-id", "ip") and name, sorted by type. The name None is the type's
+default."""
 
 
 class ClientQuotas:
-    """What has been set on entities. Invariant: values are replaced as a whole and never empty."""
+    """The quotas that are set on entities. Invariant: values are replaced as a whole and never empty."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -24,7 +25,7 @@ class ClientQuotas:
         return self._values
 
     def replay(self, record: ClientQuotaRecord, offset: int) -> None:
-        """One quota of an entity is set or removed."""
+        """Set or remove one quota of an entity."""
         names = {part.entity_type: part.entity_name for part in record.entity}
         entity = tuple([(kind, names[kind]) for kind in sorted(names)])
         values = dict(self._values.get(entity, {}))

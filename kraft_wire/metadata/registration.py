@@ -1,23 +1,24 @@
-"""What brokers and controllers register: listeners and the features that they support."""
+"""Read what brokers and controllers register: listeners and supported features."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
 from kraft_wire.metadata.errors import Contradiction
+from kraft_wire.security.protocols import SECURITY_PROTOCOLS
 
 VersionRange = tuple[int, int]
-"""Lowest and highest supported level of a feature."""
+"""The lowest and highest supported level of a feature."""
 
-SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""Names by their number in records and requests."""
+"""The security protocols by their number in records and requests."""
 
 
 class Listener(msgspec.Struct, frozen=True, gc=False):
-    """One endpoint: the listener's name (upper case), where it is, and its security protocol's number."""
+    """An endpoint: the listener's name (upper case), host and port, and the number of its security
+    protocol."""
 
     name: str
     host: str
@@ -43,7 +44,8 @@ class SupportedFeature(Protocol):
 
 
 def listeners_of(end_points: Iterable[EndPoint]) -> tuple[Listener, ...]:
-    """A record's endpoints, in its order. Raises Contradiction for a nameless one or an unknown protocol."""
+    """Return a record's endpoints, in its order. Raises Contradiction for one without a name or with an
+    unknown protocol."""
     listeners = tuple(
         [Listener(point.name, point.host, point.port, point.security_protocol) for point in end_points]
     )
@@ -58,7 +60,7 @@ def listeners_of(end_points: Iterable[EndPoint]) -> tuple[Listener, ...]:
 
 
 def features_of(features: Iterable[SupportedFeature]) -> Mapping[str, VersionRange]:
-    """A record's supported features by name."""
+    """Return a record's supported features by name."""
     return {
         feature.name: (feature.min_supported_version, feature.max_supported_version) for feature in features
     }

@@ -1,4 +1,4 @@
-"""SCRAM credentials."""
+"""Replay SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kraft_wire.protocol.messages.user_scram_credential_record import UserScramC
 
 
 class ScramMechanism(IntEnum):
-    """org.apache.kafka.clients.admin.ScramMechanism."""
+    """The mechanisms of org.apache.kafka.clients.admin.ScramMechanism."""
 
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
@@ -22,7 +22,7 @@ class ScramMechanism(IntEnum):
 
 
 class ScramCredential(msgspec.Struct, frozen=True, gc=False):
-    """What SCRAM needs to know of a user; secret, so never printed."""
+    """A user's credential for SCRAM. It is secret, so it is never printed."""
 
     salt: bytes
     stored_key: bytes
@@ -46,12 +46,12 @@ class ScramCredentials:
         return self._table
 
     def replay(self, record: UserScramCredentialRecord, offset: int) -> None:
-        """A credential is set."""
+        """Set a credential."""
         credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
         self._journal.put(self._table, (record.name, record.mechanism), credential)
 
     def replay_remove(self, record: RemoveUserScramCredentialRecord, offset: int) -> None:
-        """A credential is removed."""
+        """Remove a credential."""
         key = (record.name, record.mechanism)
         if key not in self._table:
             raise Contradiction(f"user {record.name!r} has no credential of mechanism {record.mechanism}")

@@ -1,19 +1,19 @@
-"""The state as records: what a snapshot of it holds, in the order in which Java writes one.
+"""Write the state as the records of a snapshot, in the order in which Java writes them.
 
-Everything goes by the finalized metadata.version (org.apache.kafka.image.writer.ImageWriterOptions). Within
-each kind the order is fixed, by name or by id, so that equal states give equal snapshots.
+The finalized metadata.version decides on the records (org.apache.kafka.image.writer.ImageWriterOptions).
+Within each kind the order is fixed, by name or by id, so that equal states give equal snapshots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraft_wire.metadata import version
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.controllers import ControllerRegistration
 from kraft_wire.metadata.errors import UnwritableMetadata
-from kraft_wire.metadata.features import level_records
-from kraft_wire.metadata.partition import DIRECTORY_MIGRATING, Partition, PartitionRef
+from kraft_wire.metadata.features import metadata_version
+from kraft_wire.metadata.features.supported import level_records
+from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, Partition, PartitionRef
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.access_control_entry_record import AccessControlEntryRecord
@@ -39,22 +39,24 @@ VersionedRecord = tuple[Message, int]
 
 
 def snapshot_records(state: MetadataState) -> Iterator[VersionedRecord]:
-    """The records, with their versions, whose replay gives the state again.
+    """Yield the records, with their versions, whose replay builds the same state.
 
-    The state must not change before the iterator is exhausted. Raises UnwritableMetadata where the finalized
-    metadata.version cannot express something, is not known yet, or a metadata transaction is open.
+    The state must not change before the iterator is exhausted. Raises UnwritableMetadata if the finalized
+    metadata.version can't express something, if none is finalized, or if a metadata transaction is open.
     """
     level = state.features.metadata_version
     if level == 0:
         raise UnwritableMetadata("everything, since no metadata.version is finalized", "0")
     if state.in_transaction:
-        raise UnwritableMetadata("what the open metadata transaction may still undo", version.name_of(level))
+        raise UnwritableMetadata(
+            "what the open metadata transaction may still undo", metadata_version.name_of(level)
+        )
     yield from level_records(state.features.levels)
     yield from _registrations(state, level)
     yield from _topics(state, level)
     yield from _configs(state)
     yield from _quotas(state)
-    if state.producer_ids.any_given_out:
+    if state.producer_ids.has_allocated:
         yield ProducerIdsRecord(-1, -1, state.producer_ids.next_producer_id), 0
     yield from _acls(state)
     yield from _scram(state, level)
@@ -62,13 +64,19 @@ def snapshot_records(state: MetadataState) -> Iterator[VersionedRecord]:
 
 
 def broker_record(broker: BrokerRegistration, level: int) -> VersionedRecord:
-    """A broker's registration as one record of this metadata.version."""
+    """Return a broker's registration as one record of this metadata.version."""
     if broker.is_migrating_zk_broker:
-        _require(version.migration_supported(level), "that a broker is migrating from ZooKeeper", level)
+        _require(
+            metadata_version.migration_supported(level), "that a broker is migrating from ZooKeeper", level
+        )
     if broker.directories:
-        _require(version.directory_assignment_supported(level), "the log directories of a broker", level)
+        _require(
+            metadata_version.directory_assignment_supported(level), "the log directories of a broker", level
+        )
     if broker.cordoned_directories is not None:
-        _require(version.cordoned_dirs_supported(level), "the cordoned log directories of a broker", level)
+        _require(
+            metadata_version.cordoned_dirs_supported(level), "the cordoned log directories of a broker", level
+        )
     record = RegisterBrokerRecord(
         broker_id=broker.id,
         is_migrating_zk_broker=broker.is_migrating_zk_broker,
@@ -84,12 +92,14 @@ def broker_record(broker: BrokerRegistration, level: int) -> VersionedRecord:
         log_dirs=broker.directories,
         cordoned_log_dirs=broker.cordoned_directories,
     )
-    return record, version.register_broker_record_version(level)
+    return record, metadata_version.register_broker_record_version(level)
 
 
 def controller_record(controller: ControllerRegistration, level: int) -> VersionedRecord:
-    """A controller's registration as one record of this metadata.version."""
-    _require(version.controller_registration_supported(level), "the registration of a controller", level)
+    """Return a controller's registration as one record of this metadata.version."""
+    _require(
+        metadata_version.controller_registration_supported(level), "the registration of a controller", level
+    )
     record = RegisterControllerRecord(
         controller_id=controller.id,
         incarnation_id=controller.incarnation_id,
@@ -101,15 +111,16 @@ def controller_record(controller: ControllerRegistration, level: int) -> Version
             ControllerFeature(name, *controller.features[name]) for name in sorted(controller.features)
         ],
     )
-    return record, version.register_controller_record_version(level)
+    return record, metadata_version.register_controller_record_version(level)
 
 
 def partition_record(
     ref: PartitionRef, partition: Partition, level: int, *, elr_enabled: bool
 ) -> VersionedRecord:
-    """A partition as one record of this metadata.version. Without ELR finalized, its ELR is left out."""
+    """Return a partition as one record of this metadata.version. If ELR isn't finalized, its ELR is left
+    out."""
     directories = partition.directories
-    if not version.directory_assignment_supported(level):
+    if not metadata_version.directory_assignment_supported(level):
         known = any(directory != DIRECTORY_MIGRATING for directory in directories)
         _require(not known, "the directories of a partition's replicas", level)
         directories = ()
@@ -128,7 +139,7 @@ def partition_record(
         eligible_leader_replicas=(partition.elr or None) if elr_enabled else None,
         last_known_elr=(partition.last_known_elr or None) if elr_enabled else None,
     )
-    return record, version.partition_record_version(level)
+    return record, metadata_version.partition_record_version(level)
 
 
 def _registrations(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
@@ -181,7 +192,7 @@ def _acls(state: MetadataState) -> Iterator[VersionedRecord]:
 
 def _scram(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
     credentials = state.scram.by_user
-    _require(not credentials or version.scram_supported(level), "SCRAM credentials", level)
+    _require(not credentials or metadata_version.scram_supported(level), "SCRAM credentials", level)
     for name, mechanism in sorted(credentials, key=lambda key: (key[1], key[0])):
         secret = credentials[name, mechanism]
         record = UserScramCredentialRecord(
@@ -192,7 +203,7 @@ def _scram(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
 
 def _tokens(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
     tokens = state.tokens.by_id
-    _require(not tokens or version.delegation_tokens_supported(level), "delegation tokens", level)
+    _require(not tokens or metadata_version.delegation_tokens_supported(level), "delegation tokens", level)
     for _, token in sorted(tokens.items()):
         record = DelegationTokenRecord(
             owner=token.owner,
@@ -208,4 +219,4 @@ def _tokens(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
 
 def _require(possible: bool, what: str, level: int) -> None:
     if not possible:
-        raise UnwritableMetadata(what, version.name_of(level))
+        raise UnwritableMetadata(what, metadata_version.name_of(level))

@@ -1,7 +1,7 @@
 """The state that the metadata log builds, record by record.
 
-Nothing but replay changes it. Handlers read it; the active controller replays what they decided before it is
-committed, with the journal recording, and undoes it where it never will be.
+Only replay changes it. Handlers read it. The active controller replays its own records before they are
+committed, while the journal records, and undoes them if they are never committed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kraft_wire.metadata.brokers import BrokerRegistration, Brokers
 from kraft_wire.metadata.configs import Configs
 from kraft_wire.metadata.controllers import ControllerRegistration, Controllers
 from kraft_wire.metadata.errors import Contradiction, ReplayError
-from kraft_wire.metadata.finalized import FinalizedFeatures
+from kraft_wire.metadata.features.finalized import FinalizedFeatures
 from kraft_wire.metadata.journal import Journal
-from kraft_wire.metadata.partition_replay import PartitionReplay
-from kraft_wire.metadata.partitions import Partitions
+from kraft_wire.metadata.partitions.partitions import Partitions
+from kraft_wire.metadata.partitions.replay import PartitionReplay
 from kraft_wire.metadata.producer_ids import ProducerIds
 from kraft_wire.metadata.quotas import ClientQuotas
 from kraft_wire.metadata.scram import ScramCredentials
@@ -55,13 +55,14 @@ from kraft_wire.protocol.messages.zk_migration_state_record import ZkMigrationSt
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 if TYPE_CHECKING:
-    from kraft_wire.metadata.partition_batches import Run
+    from kraft_wire.metadata.partitions.replay_batches import Run
 
 Handler = Callable[[Any, int], None]
-"""Applies one type of record: the record and its offset."""
+"""A function that applies one type of record: the record and its offset."""
 
 MANY: Final = 48
-"""Batches of fewer records are replayed faster one by one; what reads the others isn't loaded until then."""
+"""Batches of fewer records are replayed faster one by one, without loading the code for columns."""
+_NO_TRANSACTIONS: Final = "a snapshot must not hold transactions"
 
 
 class MetadataState:
@@ -70,9 +71,9 @@ class MetadataState:
     Attributes:
         topics, partitions: see those classes; the two that grow large.
         brokers, controllers: registrations by id.
-        features, configs, producer_ids, acls, quotas, scram, tokens: one class a concern.
-        journal: its ``recording`` is for the caller to switch, on while records are speculative.
-        last_applied_offset: that of the last record applied, or of the snapshot loaded; -1 at first.
+        features, configs, producer_ids, acls, quotas, scram, tokens: one class each.
+        journal: the caller sets its ``recording`` while records are speculative.
+        last_applied_offset: of the last record applied, or of the snapshot loaded; -1 at first.
     """
 
     def __init__(self) -> None:
@@ -94,7 +95,7 @@ class MetadataState:
 
     @classmethod
     def from_snapshot(cls, records: Iterable[Message], last_contained_offset: int) -> Self:
-        """The state that a snapshot holds. The snapshot's id is (last contained offset + 1, epoch).
+        """Return the state of a snapshot. The snapshot's id is (last contained offset + 1, epoch).
 
         Raises ReplayError, with that offset, for a snapshot that contradicts itself or opens a transaction.
         """
@@ -102,18 +103,18 @@ class MetadataState:
         for record in records:
             state.replay(record, last_contained_offset)
             if state.in_transaction:
-                raise ReplayError(record.NAME, last_contained_offset, "snapshots hold no transactions")
+                raise ReplayError(record.NAME, last_contained_offset, _NO_TRANSACTIONS)
         state.last_applied_offset = last_contained_offset
         return state
 
     @classmethod
     def from_snapshot_values(cls, batches: Iterable[Sequence[bytes]], last_contained_offset: int) -> Self:
-        """As ``from_snapshot``, of encoded records."""
+        """Return the same as ``from_snapshot``, from encoded records."""
         state = cls()
         for values in batches:
             for _ in state._replay_steps(values, last_contained_offset, 0):
                 if state.in_transaction:
-                    raise ReplayError("snapshot", last_contained_offset, "snapshots hold no transactions")
+                    raise ReplayError("snapshot", last_contained_offset, _NO_TRANSACTIONS)
         state.last_applied_offset = last_contained_offset
         return state
 
@@ -129,35 +130,36 @@ class MetadataState:
 
     @property
     def transaction_start(self) -> int | None:
-        """The offset of the open metadata transaction's BeginTransactionRecord; None where none is open."""
+        """The offset of the open metadata transaction's BeginTransactionRecord; None if none is open."""
         return self._transactions.start
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a metadata transaction is open: what the state shows may still be taken back."""
+        """Whether a metadata transaction is open, so that its changes may still be undone."""
         return self._transactions.start is not None
 
     @property
     def stable_metadata_version(self) -> int:
-        """The finalized metadata.version, from before the open transaction if there is one; 0 for none."""
+        """The finalized metadata.version, without changes by the open transaction; 0 if there is none."""
         return self._transactions.stable_metadata_version
 
     @property
     def last_stable_offset(self) -> int:
-        """The last applied offset, or the one before the open transaction. Commitment is not considered."""
+        """The last applied offset, or the one before the open transaction. It doesn't depend on what is
+        committed."""
         start = self._transactions.start
         return self.last_applied_offset if start is None else start - 1
 
     def replay(self, record: Message, offset: int) -> None:
-        """Apply one record. Offsets may skip (control records, which never come here) but not go back.
+        """Apply one record. Offsets may skip (control records, which aren't replayed) but not decrease.
 
-        Raises ReplayError where the record contradicts the state: an invariant is broken, stop the node.
+        Raises ReplayError if the record contradicts the state: an invariant is broken and the node must stop.
         """
         if offset < self.last_applied_offset:
-            raise ReplayError(record.NAME, offset, f"offset {self.last_applied_offset} is applied already")
+            raise ReplayError(record.NAME, offset, f"offset {self.last_applied_offset} is already applied")
         handler = self._handlers.get(type(record))
         if handler is None:
-            raise ReplayError(record.NAME or type(record).__name__, offset, "this is no metadata record")
+            raise ReplayError(record.NAME or type(record).__name__, offset, "it is not a metadata record")
         journal = self.journal
         journal.offset = offset
         if not journal.recording:
@@ -169,15 +171,16 @@ class MetadataState:
         self.last_applied_offset = offset
 
     def replay_values(self, values: Sequence[bytes], base_offset: int) -> None:
-        """Apply encoded records at consecutive offsets, one batch's; many of partitions all at once.
+        """Apply encoded records of one batch at consecutive offsets; runs of partition records are applied
+        together.
 
-        Raises what ``replay`` does, and DecodeError.
+        Raises the errors of ``replay``, and DecodeError.
         """
         for _ in self._replay_steps(values, base_offset, 1):
             pass
 
     def _replay_steps(self, values: Sequence[bytes], base_offset: int, step: int) -> Iterator[None]:
-        """``step`` is by how much each record's offset is above that of the one before."""
+        """Apply encoded records. ``step`` is the difference between the offsets of two records."""
         runs = self._runs(values) if len(values) >= MANY else {}
         position = 0
         while position < len(values):
@@ -192,7 +195,7 @@ class MetadataState:
     def _runs(self, values: Sequence[bytes]) -> dict[int, Run]:
         if self.journal.active:
             return {}
-        from kraft_wire.metadata.partition_batches import PartitionBatches
+        from kraft_wire.metadata.partitions.replay_batches import PartitionBatches
 
         return PartitionBatches(self.topics, self.partitions).runs(values)
 
@@ -206,20 +209,20 @@ class MetadataState:
         return count
 
     def undo_to(self, offset: int) -> None:
-        """Take back all records at ``offset`` and behind it.
+        """Undo all records at or after ``offset``.
 
-        Raises UndoImpossible where some of them were replayed without recording, or have been forgotten.
+        Raises UndoImpossible if some of them were replayed without recording, or have been forgotten.
         """
         if offset <= self.last_applied_offset:
             self.journal.undo_to(offset)
         self.last_applied_offset = min(self.last_applied_offset, offset - 1)
 
     def forget_below(self, offset: int) -> None:
-        """Every record before ``offset`` is committed: it will not be undone any more."""
+        """Forget how to undo the records before ``offset``, because they are committed."""
         self._transactions.forget_below(offset)
 
     def registry(self) -> list[tuple[type[Message], Handler]]:
-        """The handler of every type of metadata record."""
+        """Return the handler of every type of metadata record."""
         partitions = PartitionReplay(self.topics, self.partitions)
         return [
             (FeatureLevelRecord, self.features.replay),
@@ -247,8 +250,8 @@ class MetadataState:
             (BeginTransactionRecord, self._transactions.begin),
             (EndTransactionRecord, self._transactions.end),
             (AbortTransactionRecord, self._transactions.abort),
-            (NoOpRecord, _nothing),
-            (ZkMigrationStateRecord, _nothing),  # left in old logs; there is no ZooKeeper any more
+            (NoOpRecord, _ignore),
+            (ZkMigrationStateRecord, _ignore),  # left in old logs; there is no ZooKeeper any more
         ]
 
     def _remove_topic(self, record: RemoveTopicRecord, offset: int) -> None:
@@ -258,5 +261,5 @@ class MetadataState:
         self.configs.remove_topic(topic.name)
 
 
-def _nothing(record: Message, offset: int) -> None:
-    """Records that only take up an offset."""
+def _ignore(record: Message, offset: int) -> None:
+    """Ignore a record that only takes up an offset."""

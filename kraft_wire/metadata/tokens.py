@@ -1,4 +1,4 @@
-"""Delegation tokens."""
+"""Replay delegation tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kraft_wire.protocol.messages.remove_delegation_token_record import RemoveDe
 
 
 class DelegationToken(msgspec.Struct, frozen=True, gc=False):
-    """One token; principals as "Type:name", timestamps in milliseconds since the Unix epoch."""
+    """A delegation token. Principals are "Type:name"; timestamps are in milliseconds since the Unix epoch."""
 
     token_id: str
     owner: str
@@ -36,7 +36,7 @@ class DelegationTokens:
         return self._table
 
     def replay(self, record: DelegationTokenRecord, offset: int) -> None:
-        """A token is created or renewed."""
+        """Create or renew a token."""
         token = DelegationToken(
             record.token_id,
             record.owner,
@@ -49,5 +49,5 @@ class DelegationTokens:
         self._journal.put(self._table, token.token_id, token)
 
     def replay_remove(self, record: RemoveDelegationTokenRecord, offset: int) -> None:
-        """A token is removed; one that isn't there is no contradiction (Java's controller accepts it too)."""
+        """Remove a token. A missing one is no contradiction (Java's controller accepts it too)."""
         self._journal.drop(self._table, record.token_id)

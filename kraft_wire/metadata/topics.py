@@ -1,4 +1,4 @@
-"""Topics by name and by id, and where each one's partitions lie in the columns."""
+"""Replay topics, by name and by id, with the region of the columns that holds their partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kraft_wire.protocol.uuid import Uuid
 
 
 class Topic(msgspec.Struct, frozen=True, gc=False):
-    """A topic as others see it."""
+    """A topic, as a value for readers."""
 
     name: str
     id: Uuid
@@ -22,11 +22,11 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
 
 class TopicRows(msgspec.Struct, gc=False):
-    """A topic and its region of the columns: partition ``index`` lies in row ``start + index``.
+    """A topic and its region of the columns: partition ``index`` is in row ``start + index``.
 
-    ``capacity`` rows are the topic's, ``extent`` is one more than the highest index in use, ``count`` how
-    many partitions there are. The region is physical: it may move at any time, so nobody keeps a row number.
-    ``ordinal`` is what the columns' ``owner`` holds; -1 while the topic has no region.
+    The region has ``capacity`` rows. ``extent`` is one more than the highest index in use, ``count`` the
+    number of partitions. The region may move at any time, so row numbers must not be kept. ``ordinal`` is the
+    value of the columns' ``owner``; -1 while the topic has no region.
     """
 
     name: str
@@ -39,7 +39,7 @@ class TopicRows(msgspec.Struct, gc=False):
 
 
 class Topics:
-    """All topics. Changed by replay only."""
+    """All topics. Only replay changes them."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -51,49 +51,51 @@ class Topics:
         return len(self._by_id)
 
     def __iter__(self) -> Iterator[Topic]:
-        return map(_seen, self._by_id.values())
+        return map(_view, self._by_id.values())
 
     def by_name(self, name: str) -> Topic | None:
-        """The topic of this name."""
+        """Return the topic of this name, None if there is none."""
         topic = self._by_name.get(name)
-        return None if topic is None else _seen(topic)
+        return None if topic is None else _view(topic)
 
     def by_id(self, topic_id: Uuid) -> Topic | None:
-        """The topic of this id."""
+        """Return the topic of this id, None if there is none."""
         topic = self._by_id.get(topic_id)
-        return None if topic is None else _seen(topic)
+        return None if topic is None else _view(topic)
 
     def colliding(self, name: str) -> str | None:
-        """A topic whose name is the same but for "." and "_": their metrics could not be told apart."""
+        """Return a topic whose name differs only in "." and "_", because their metrics have the same name;
+        None if there is none."""
         others = self._alike.get(_unified(name), ())
         return next((other for other in others if other != name), None)
 
     def rows(self, topic_id: Uuid) -> TopicRows:
-        """The region of a topic that a record names. Raises Contradiction where there is no such topic."""
+        """Return the region of a topic that a record names. Raises Contradiction if there is no such
+        topic."""
         topic = self._by_id.get(topic_id)
         if topic is None:
             raise Contradiction(f"there is no topic with id {topic_id}")
         return topic
 
     def find_rows(self, topic_id: Uuid) -> TopicRows | None:
-        """The region of a topic; None where there is no such topic."""
+        """Return the region of a topic; None if there is no such topic."""
         return self._by_id.get(topic_id)
 
     def find_all(self, topic_ids: Iterable[bytes]) -> list[TopicRows]:
-        """The regions of these topics, up to the first that doesn't exist."""
+        """Return the regions of these topics, up to the first that doesn't exist."""
         found = list(map(self._by_id.get, cast(Iterable[Uuid], topic_ids)))
         known = found[: found.index(None)] if None in found else found
         return cast(list[TopicRows], known)
 
     def rows_by_name(self, name: str) -> TopicRows:
-        """As ``rows``, by name."""
+        """Return the same as ``rows``, by name."""
         topic = self._by_name.get(name)
         if topic is None:
             raise Contradiction(f"there is no topic named {name!r}")
         return topic
 
     def replay_topic(self, record: TopicRecord, offset: int) -> None:
-        """A topic without partitions appears."""
+        """Create a topic without partitions."""
         other = self._by_name.get(record.name)
         if other is not None:
             raise Contradiction(f"topic {record.name!r} exists already, with id {other.id}")
@@ -109,7 +111,7 @@ class Topics:
             self._journal.put(self._alike, _unified(topic.name), (*alike, topic.name))
 
     def remove(self, topic: TopicRows) -> None:
-        """Forget a topic; its partitions are the caller's business."""
+        """Remove a topic. The caller removes its partitions."""
         self._journal.drop(self._by_id, topic.id)
         self._journal.drop(self._by_name, topic.name)
         if _may_collide(topic.name):
@@ -121,7 +123,7 @@ class Topics:
                 self._journal.drop(self._alike, unified)
 
 
-def _seen(topic: TopicRows) -> Topic:
+def _view(topic: TopicRows) -> Topic:
     return Topic(topic.name, topic.id, topic.count)
 
 

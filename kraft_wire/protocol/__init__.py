@@ -1,1 +1,1 @@
-"""The wire: primitives, framing, headers, errors and generated messages."""
+"""Kafka's protocol: primitive types, message codecs, error codes and the generated messages."""

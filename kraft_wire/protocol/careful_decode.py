@@ -1,9 +1,8 @@
-"""The careful decoder: reads any generated message from its field table, one field at a time.
+"""The careful decoder: read any generated message from its field table, one field at a time.
 
-The generated decoders take the common case in straight lines. Where one of them stumbles it asks this
-one, which either finds what is wrong (and says at which field and offset) or reads what is odd but legal:
-malformed UTF-8, unknown tagged fields, lengths longer than they need be. Tests hold both against each
-other.
+The generated decoders handle the common case in straight-line code. If one of them fails, it calls this
+decoder. This one either reports the error with its field and offset, or reads input that is unusual but
+legal: malformed UTF-8, unknown tagged fields, lengths that are longer than necessary. Tests compare the two.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _NUMBERS: Final = {
 
 
 def decode_carefully(cls: type[S], name: str, data: bytes, version: int, pos: int) -> tuple[S, int]:
-    """Read a ``cls`` that begins at ``pos``; ``name`` is the message's. Raises DecodeError."""
+    """Read a ``cls`` that begins at ``pos``. ``name`` is the name of the message. Raises DecodeError."""
     decoder = _Decoder(name, data, version, pos)
     return decoder.structure(cls), decoder.pos
 
@@ -77,7 +76,7 @@ class _Decoder:
         return self.take(1)[0] >= 0x80
 
     def element(self, field: Field, *, nullable: bool) -> Any:
-        """One value that is not an array: a field's, or an array's element."""
+        """Read one value that is not an array: a field or an array's element."""
         if field.struct is not None:
             return self.structure(field.struct)
         number = _NUMBERS.get(field.kind)
@@ -115,7 +114,7 @@ class _Decoder:
         return values if field.struct is not None else tuple(values)
 
     def tagged_fields(self, fields: tuple[Field, ...], values: dict[str, Any]) -> UnknownTags:
-        """Read a tag section: known fields into ``values``, the others are returned."""
+        """Read a tag section: store known fields in ``values`` and return the others."""
         count = self.uvarint()
         left = len(self.data) - self.pos
         if count > min(left, MAX_TAGGED_FIELDS):
@@ -132,15 +131,15 @@ class _Decoder:
             self.path.append(field.name)
             if not field.is_tagged(self.version):
                 self.fail(f"tag {tag} is not valid at version {self.version}")
-            # The size of a known field is redundant; Java does not look at it either.
+            # The size of a known field is redundant; Java ignores it too.
             values[field.name] = self.value(field, tagged=True)
             self.path.pop()
         return tuple(unknown)
 
     def length(self, field: Field, fixed_bytes: int) -> int:
-        """A length or count; negative for null."""
+        """Read a length or count; negative for null."""
         if self.version >= field.flexible_from:
-            # Java subtracts one in 32 bits, so that the lowest integer wraps to the highest.
+            # Java subtracts one in 32 bits, so the lowest integer wraps to the highest.
             return _signed(self.uvarint() - 1)
         return int.from_bytes(self.take(fixed_bytes), signed=True)
 
@@ -172,5 +171,5 @@ class _Decoder:
 
 
 def _signed(value: int) -> int:
-    """The same 32 bits as Java sees them; -1 stays -1."""
+    """Return the signed integer with the same 32 bits, as in Java; -1 stays -1."""
     return value - 2**32 if value >= 2**31 else value

@@ -1,7 +1,6 @@
-"""The careful encoder: writes any generated message from its field table, and says which field is wrong.
+"""The careful encoder: write any generated message from its field table, and report which field is wrong.
 
-The generated encoders ask it where they stumble, as the decoders ask careful_decode. Tests hold both
-against each other.
+The generated encoders call it when they fail, as the decoders call careful_decode. Tests compare the two.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def encode_carefully(value: Structure, name: str, out: list[bytes], version: int
 
 
 def is_default(value: object, field: Field, defaults: Structure) -> bool:
-    """Whether a field holds what an untouched one holds; an array that is empty is default unless null is."""
+    """Whether a field holds its default. An empty array counts as the default unless the default is null."""
     default = getattr(defaults, field.name)
     if field.array and default is not None:
         return value is not None and not value
@@ -71,7 +70,8 @@ class _Encoder:
             self.unsupported("there are no tagged fields at this version")
 
     def unknown_tags(self, value: Structure) -> UnknownTags:
-        """A structure's unknown tagged fields, which are what they should be; tag_section judges the tags."""
+        """Return a structure's unknown tagged fields after checking their types; tag_section checks the
+        tags."""
         unknown: UnknownTags = getattr(value, "unknown_tagged_fields", ())
         self.path.append("unknown_tagged_fields")
         if not isinstance(unknown, tuple | list):
@@ -80,12 +80,13 @@ class _Encoder:
             match each:
                 case (int(), bytes() | bytearray() | memoryview()):
                     continue
-            self.fail(f"{shown(each)} is no tag with its bytes")
+            self.fail(f"{shown(each)} is not a tag with its bytes")
         self.path.pop()
         return unknown
 
     def absent(self, member: Any, field: Field) -> NoReturn:
-        """Refuse a value at a version without the field; None is wrong at any where no version has null."""
+        """Refuse a value at a version without the field. None is always wrong for a field that is never
+        nullable."""
         if member is None and field.nullable == NO_VERSIONS:
             self.fail("is None, and must not be")
         self.unsupported("has a value, and does not exist at this version")
@@ -106,7 +107,7 @@ class _Encoder:
             raw = bytes(content)
             if not previous < tag <= _HIGHEST_TAG:
                 self.path.append("unknown_tagged_fields")
-                self.fail(f"tag {shown(tag)} {_why_not(tag, previous)}")
+                self.fail(f"tag {shown(tag)} {_tag_problem(tag, previous)}")
             if tag in names:
                 self.path.append("unknown_tagged_fields")
                 self.fail(f"tag {tag} is known: it is that of {names[tag]}")
@@ -157,7 +158,7 @@ class _Encoder:
             self.float64(member)
         elif field.kind == "uuid":
             if not isinstance(member, bytes) or len(member) != 16:
-                self.fail(f"{shown(member)} is no id of 16 bytes")
+                self.fail(f"{shown(member)} is not a 16-byte id")
             self.out.append(member)
         elif field.kind == "string":
             self.string(member, field)
@@ -165,7 +166,7 @@ class _Encoder:
             self.binary(member, field)
 
     def boolean(self, member: Any) -> None:
-        """An integer that isn't 0 is true, for us and for Java, whatever else its byte says."""
+        """Write a boolean. Any integer except 0 is true, here and in Java."""
         try:
             self.out.append(struct.pack(">b", member))
         except struct.error:
@@ -181,7 +182,7 @@ class _Encoder:
         try:
             self.out.append(struct.pack(">d", member))
         except struct.error:
-            self.fail(f"{shown(member)} is no number")
+            self.fail(f"{shown(member)} is not a number")
 
     def string(self, member: Any, field: Field) -> None:
         if not isinstance(member, str):
@@ -215,8 +216,8 @@ class _Encoder:
         return ".".join(self.path).replace(".[", "[")
 
 
-def _why_not(tag: int, previous: int) -> str:
-    """What is wrong with an unknown tag behind another one, or behind none: -1."""
+def _tag_problem(tag: int, previous: int) -> str:
+    """Return why an unknown tag can't follow the previous one, which is -1 for the first."""
     if tag > _HIGHEST_TAG:
         return f"is above {_HIGHEST_TAG}"
-    return "is negative" if tag < 0 else f"behind tag {previous}; tags ascend"
+    return "is negative" if tag < 0 else f"follows tag {previous}, but tags must ascend"

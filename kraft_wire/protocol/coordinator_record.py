@@ -1,8 +1,9 @@
-"""Records of the coordinators' topics, such as __consumer_offsets: a key and a value, each with a prefix.
+"""Encode and decode the records of the coordinators' topics, such as __consumer_offsets.
 
-Kafka's CoordinatorRecordSerde: an int16 in front of the key is the record's type, one in front of the value
-is the value's version; a key has version 0 only. A value of null, a tombstone, deletes what the key names.
-The record types of different coordinators overlap, so a reader must know whose topic it reads.
+A record has a key and a value, each with a prefix. As in Kafka's CoordinatorRecordSerde, an int16 before the
+key is the record's type, and one before the value is the value's version; a key only has version 0. A value
+of null, a tombstone, deletes the key's entry. The record types of different coordinators overlap, so a reader
+must know which coordinator's topic it reads.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ _INT16: Final = struct.Struct(">h")
 
 
 def encode_coordinator_key(key: Message) -> bytes:
-    """A record's key with its type in front. Raises EncodeError, also for what is no coordinator's key."""
+    """Return a record's key with its type before it. Raises EncodeError, also for a message that is not a
+    coordinator's key."""
     if key.KIND != "coordinator-key":
-        raise EncodeError(key.NAME, "", "is no coordinator's key")
+        raise EncodeError(key.NAME, "", "is not a coordinator's key")
     out = [_INT16.pack(key.API_KEY)]
     key.encode_into(out, KEY_VERSION)
     return b"".join(out)
 
 
 def encode_coordinator_value(value: Message | None, version: int) -> bytes | None:
-    """A record's value with its version in front; None, a tombstone, stays None.
+    """Return a record's value with its version before it; None, a tombstone, stays None.
 
-    Raises EncodeError, also for what is no coordinator's value, or UnsupportedVersion.
+    Raises EncodeError, also for a message that is not a coordinator's value, or UnsupportedVersion.
     """
     if value is None:
         return None
     if value.KIND != "coordinator-value":
-        raise EncodeError(value.NAME, "", "is no coordinator's value")
+        raise EncodeError(value.NAME, "", "is not a coordinator's value")
     out: list[bytes] = []
     value.encode_into(out, version)
     return b"".join((_INT16.pack(version), *out))
@@ -45,10 +47,10 @@ def encode_coordinator_value(value: Message | None, version: int) -> bytes | Non
 def decode_coordinator_record(
     coordinator: str, key: bytes, value: bytes | None
 ) -> tuple[Message, Message | None, int]:
-    """A record's key, its value and the value's version; (key, None, -1) for a tombstone.
+    """Return a record's key, its value and the value's version; (key, None, -1) for a tombstone.
 
-    ``coordinator`` is "group", "share" or "transaction". Bytes behind either message are ignored, as Java
-    does. Raises DecodeError, also for an unknown type, or UnsupportedVersion.
+    ``coordinator`` is "group", "share" or "transaction". Bytes after either message are ignored, as in Java.
+    Raises DecodeError, also for an unknown type, or UnsupportedVersion.
     """
     record_type = _prefix(key, "type")
     try:

@@ -154,7 +154,7 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> ErrorCode:
-        """The member with this code; a code that we don't know is UNKNOWN_SERVER_ERROR, as in Java."""
+        """Return the member with this code. An unknown code is UNKNOWN_SERVER_ERROR, as in Java."""
         return _BY_CODE.get(code, cls.UNKNOWN_SERVER_ERROR)
 
 
@@ -199,7 +199,7 @@ _RETRIABLE = frozenset(
 
 
 class ApiError(Exception):
-    """A request that fails as a whole: what a handler raises and the caller turns into a response."""
+    """The failure of a whole request. A handler raises it and the caller turns it into a response."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         super().__init__(f"{code.name}: {message}" if message else code.name)
@@ -208,13 +208,14 @@ class ApiError(Exception):
 
 
 class ProtocolError(Exception):
-    """Something is wrong with bytes from the wire or with a value for it."""
+    """Bytes from the wire, or a value for it, are wrong."""
 
 
 class DecodeError(ProtocolError):
-    """Bytes that are not the message they should be: where (message, field, offset in bytes) and why.
+    """The bytes are not the expected message. Names the place (message, field, offset in bytes) and the
+    reason.
 
-    In JSON, where there is no offset, it is -1.
+    The offset is -1 for JSON.
     """
 
     def __init__(self, message: str, field: str, offset: int, reason: str) -> None:
@@ -227,7 +228,7 @@ class DecodeError(ProtocolError):
 
 
 class EncodeError(ProtocolError):
-    """A value that the wire cannot carry: where (message, field) and why."""
+    """The wire format can't represent a value. Names the place (message, field) and the reason."""
 
     def __init__(self, message: str, field: str, reason: str) -> None:
         super().__init__(f"{message}.{field}: {reason}" if field else f"{message}: {reason}")
@@ -237,7 +238,7 @@ class EncodeError(ProtocolError):
 
 
 class UnsupportedVersion(ProtocolError):
-    """A message, or one of its fields, does not exist at the asked version."""
+    """A message, or one of its fields, does not exist at the requested version."""
 
     def __init__(self, message: str, version: int, reason: str, field: str = "") -> None:
         super().__init__(f"{message}{'.' + field if field else ''} version {version}: {reason}")
@@ -248,7 +249,7 @@ class UnsupportedVersion(ProtocolError):
 
 
 class FrameTooLarge(ProtocolError):
-    """A frame whose declared size is negative or above the limit; the connection cannot go on."""
+    """The declared size of a frame is negative or above the limit. The connection must be closed."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(f"frame of {size_bytes} bytes, allowed are 0 to {limit_bytes}")

@@ -1,8 +1,8 @@
-"""What generated decoders are made of: prebuilt readers of number arrays, and the less common cases.
+"""Functions that the generated decoders call: prebuilt readers of number arrays, and the less common cases.
 
-Sizes are as compact types write them: one more than the length, 0 for null. Where a size's first byte has
-been read already, it is passed on, and the position is the one behind it. Whatever is wrong or unusual raises
-one of DECODE_FAULTS.
+Sizes are those of compact types: one more than the length, 0 for null. If a size's first byte was read
+already, it is an argument, and the position is the one after it. Wrong or unusual input raises one of
+DECODE_FAULTS.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from kraft_wire.protocol.uuid import SIZE_BYTES, Uuid
 from kraft_wire.protocol.varint import read_uvarint
 
 SHORT: Final = 18
-"""Arrays of numbers whose compact size is below this have prebuilt readers."""
+"""Arrays of numbers with a compact size below this have prebuilt readers."""
 MOST_UUIDS: Final = 256
-"""So many ids are remembered."""
+"""The maximum number of cached ids."""
 
 Read = Callable[[bytes, int], tuple[Any, ...]]
 
 
 def refuse(*_: object) -> NoReturn:
-    """Stand in for what does not exist, such as the reader of a null array."""
+    """Raise Fault. It takes the place of functions that don't exist, such as the reader of a null array."""
     raise Fault
 
 
 class _Uuids(dict[bytes, Uuid]):
-    """Ids by their bytes: a cluster has few and repeats them, and making one costs more than finding it."""
+    """A cache of ids by their bytes: a cluster repeats few ids, and creating one is slower than looking it
+    up."""
 
     def __missing__(self, raw: bytes) -> Uuid:
         if len(raw) != SIZE_BYTES:
@@ -44,13 +45,13 @@ class _Uuids(dict[bytes, Uuid]):
 
 
 _new_uuid: Final[Callable[[type[Uuid], bytes], Uuid]] = bytes.__new__
-"""Without looking at the length again."""
+"""Create an id without checking the length again."""
 UUIDS: Final = _Uuids()
 
 
 @cache
 def array_readers(code: str) -> tuple[Read, ...]:
-    """By compact size, how to unpack an array of the struct code's numbers."""
+    """Return the functions that unpack an array of the struct code's numbers, by compact size."""
     return (refuse, *(struct.Struct(">" + count * code).unpack_from for count in range(SHORT - 1)))
 
 
@@ -59,9 +60,9 @@ _READ_UUIDS: Final = array_readers("16s")
 
 @cache
 def string_readers(codes: str) -> list[Read]:
-    """By compact size, how to unpack a string's bytes and, in the same go, what is behind it.
+    """Return the functions that unpack a string's bytes together with the fields after it, by compact size.
 
-    Each is made when it is first needed. The position is that of the string, which is behind its size.
+    Each is created when it is first needed. The position is that of the string, after its size.
     """
 
     def make(data: bytes, pos: int) -> tuple[Any, ...]:
@@ -75,20 +76,24 @@ def string_readers(codes: str) -> list[Read]:
 
 @cache
 def nullable_string_readers(codes: str) -> list[Read]:
-    """As string_readers, and with null, which is read as None."""
-    behind = struct.Struct(">" + codes).unpack_from
+    """Return the same as string_readers, but null is read as None."""
+    following = struct.Struct(">" + codes).unpack_from
 
     def make(data: bytes, pos: int) -> tuple[Any, ...]:
         size = data[pos - 1]
         readers[size] = struct.Struct(f">{size - 1}s{codes}").unpack_from
         return readers[size](data, pos)
 
-    readers: list[Read] = [lambda data, pos: (None, *behind(data, pos))] + [make] * 127
+    readers: list[Read] = [lambda data, pos: (None, *following(data, pos))] + [make] * 127
     return readers
 
 
 def long_size(data: bytes, pos: int, size: int) -> tuple[int, int]:
-    """The size whose first byte is ``size``, the others at ``pos``, and the position behind; 0 is a Fault."""
+    """Return the size whose first byte is ``size`` and whose other bytes are at ``pos``, and the position
+    after it.
+
+    Raises Fault for 0.
+    """
     if size > 127:
         size, pos = read_uvarint(data, pos - 1)
     if not 0 < size < 2**31:
@@ -97,42 +102,43 @@ def long_size(data: bytes, pos: int, size: int) -> tuple[int, int]:
 
 
 def long_count(data: bytes, pos: int, size: int) -> tuple[int, int]:
-    """An array's size, as long_size, within the limits."""
+    """Return an array's size as long_size does, after checking the limits."""
     size, pos = long_size(data, pos, size)
     return check_count(data, pos, size - 1) + 1, pos
 
 
 def check_count(data: bytes, pos: int, count: int) -> int:
-    """An array's count, if it is possible in what remains of the data."""
+    """Return an array's count if the remaining data can hold as many elements, else raise Fault."""
     if not 0 <= count <= min(MAX_ARRAY_LENGTH, len(data) - pos):
         raise Fault
     return count
 
 
 def long_string(data: bytes, pos: int, size: int, codes: str) -> tuple[tuple[Any, ...], int]:
-    """A string of any size with what is behind it, as string_readers; and the position behind both."""
+    """Return a string of any size with the fields after it, as string_readers do, and the position after
+    both."""
     size, pos = long_size(data, pos, size)
     end = pos + size - 1
     if size > MAX_STRING_BYTES + 1 or end > len(data):
         raise Fault
-    behind = struct.Struct(">" + codes)
-    return (data[pos:end], *behind.unpack_from(data, end)), end + behind.size
+    following = struct.Struct(">" + codes)
+    return (data[pos:end], *following.unpack_from(data, end)), end + following.size
 
 
 def long_array(data: bytes, pos: int, size: int, code: str) -> tuple[tuple[Any, ...], int]:
-    """An array of numbers of any size, and the position behind it."""
+    """Return an array of numbers of any size, and the position after it."""
     size, pos = long_count(data, pos, size)
     return read_numbers(data, pos, size - 1, code)
 
 
 def read_numbers(data: bytes, pos: int, count: int, code: str) -> tuple[tuple[Any, ...], int]:
-    """So many numbers, and the position behind them."""
+    """Return ``count`` numbers, and the position after them."""
     layout = struct.Struct(f">{check_count(data, pos, count)}{code}")
     return layout.unpack_from(data, pos), pos + layout.size
 
 
 def read_compact_strings(data: bytes, pos: int, size: int) -> tuple[tuple[str, ...], int]:
-    """An array of compact strings whose size begins with ``size``, and the position behind it."""
+    """Return an array of compact strings whose size begins with ``size``, and the position after it."""
     size, pos = long_count(data, pos, size)
     found = []
     for _ in range(size - 1):
@@ -148,7 +154,7 @@ def read_compact_strings(data: bytes, pos: int, size: int) -> tuple[tuple[str, .
 
 
 def read_strings(data: bytes, pos: int, count: int) -> tuple[tuple[str, ...], int]:
-    """So many strings with two bytes of length, and the position behind them."""
+    """Return ``count`` strings with two bytes of length each, and the position after them."""
     found = []
     for _ in range(check_count(data, pos, count)):
         end = pos + 2 + int.from_bytes(data[pos : pos + 2], signed=True)
@@ -160,7 +166,7 @@ def read_strings(data: bytes, pos: int, count: int) -> tuple[tuple[str, ...], in
 
 
 def read_compact_byte_strings(data: bytes, pos: int, size: int) -> tuple[tuple[bytes, ...], int]:
-    """An array of compact byte strings whose size begins with ``size``, and the position behind it."""
+    """Return an array of compact byte strings whose size begins with ``size``, and the position after it."""
     size, pos = long_count(data, pos, size)
     found = []
     for _ in range(size - 1):
@@ -171,7 +177,7 @@ def read_compact_byte_strings(data: bytes, pos: int, size: int) -> tuple[tuple[b
 
 
 def read_byte_strings(data: bytes, pos: int, count: int) -> tuple[tuple[bytes, ...], int]:
-    """So many byte strings with four bytes of length, and the position behind them."""
+    """Return ``count`` byte strings with four bytes of length each, and the position after them."""
     found = []
     for _ in range(check_count(data, pos, count)):
         end = pos + 4 + check_count(data, pos + 4, int.from_bytes(data[pos : pos + 4]))
@@ -181,29 +187,29 @@ def read_byte_strings(data: bytes, pos: int, count: int) -> tuple[tuple[bytes, .
 
 
 def read_compact_uuids(data: bytes, pos: int, size: int) -> tuple[tuple[Uuid, ...], int]:
-    """An array of ids whose size begins with ``size``, and the position behind it."""
+    """Return an array of ids whose size begins with ``size``, and the position after it."""
     if 2 < size < SHORT:
-        # Several ids at once: nothing is quicker.
+        # itemgetter looks up several ids at once, which is fastest.
         return itemgetter(*_READ_UUIDS[size](data, pos))(UUIDS), pos + 16 * size - 16
     size, pos = long_count(data, pos, size)
     return read_uuids(data, pos, size - 1)
 
 
 def read_uuids(data: bytes, pos: int, count: int) -> tuple[tuple[Uuid, ...], int]:
-    """So many ids, and the position behind them."""
+    """Return ``count`` ids, and the position after them."""
     end = pos + 16 * check_count(data, pos, count)
     return tuple([UUIDS[data[at : at + 16]] for at in range(pos, end, 16)]), end
 
 
 def skip_long_size(data: bytes, pos: int) -> int:
-    """Where a tag of one byte at ``pos`` would be if the size behind it had one byte too."""
+    """Return where a one-byte tag at ``pos`` would be if the size after it had one byte, too."""
     return read_uvarint(data, pos + 1)[1] - 2
 
 
 def read_unknown_tags(data: bytes, pos: int, count: int, known: int = 0) -> tuple[UnknownTags, int]:
-    """Tagged fields whose count begins with ``count``, and the position behind them.
+    """Return the tagged fields whose count begins with ``count``, and the position after them.
 
-    A tag below ``known`` is a Fault.
+    Raises Fault for a tag below ``known``.
     """
     if count > 127:
         count, pos = read_uvarint(data, pos - 1)

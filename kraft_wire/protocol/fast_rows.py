@@ -1,8 +1,8 @@
-"""Arrays of structs that hold only numbers, ids and arrays of numbers, read all at once.
+"""Read arrays of structs that hold only numbers, ids and arrays of numbers, all elements at once.
 
-Elements of such an array mostly have one shape: their arrays are as long as those of the first one. Then
-every element takes the same number of bytes, the lengths are in columns that can be compared at once, and
-struct reads the other columns.
+The elements of such an array mostly have one shape: their inner arrays are as long as those of the first
+element. Then every element takes the same number of bytes, the lengths are columns that can be compared at
+once, and struct reads the other columns.
 """
 
 from __future__ import annotations
@@ -15,39 +15,42 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 MOST_AT_ONCE: Final = 128
-"""Up to this compact size, an array has a plan that is kept and unpacks its fixed fields in one go."""
+"""Up to this compact size, the plan of an array is cached and unpacks its fixed fields at once."""
 MOST_PLANS: Final = 512
-"""So many of those are kept."""
+"""The maximum number of cached plans."""
 PAUSE: Final = 16
-"""After an array whose elements differ, so many are read one by one: others probably differ as well."""
+"""The number of arrays that are read element by element after one whose elements differ, because the next
+ones probably differ as well."""
 
 Columns = tuple[Iterable[Any], ...]
 ReadRows = Callable[[bytes, int, int], tuple[Columns, int, int]]
 
 
 class Plan(NamedTuple):
-    """How to read an array of one compact size whose elements have one shape. A large one is not kept."""
+    """A plan to read an array of one compact size whose elements have one shape. The plan of a large array is
+    not cached."""
 
     sizes: tuple[int, ...]
     """The shape: the compact sizes of an element's arrays."""
     size: int
     span_bytes: int
     lengths: Callable[[bytes], tuple[bytes, ...]]
-    """The columns of the arrays' sizes and of the count of tagged fields."""
+    """Returns the columns of the arrays' sizes and of the count of tagged fields."""
     expected: tuple[bytes, ...]
     fixed: Callable[[bytes], Iterable[Any]]
-    """The fixed fields of one element after the other."""
+    """Returns the fixed fields of one element after the other."""
     arrays: tuple[Callable[[bytes], Iterable[Any]], ...]
-    """The values of each array."""
+    """Each returns the values of one inner array."""
 
 
 @cache
 def row_reader(codes: str) -> ReadRows:
-    """How to read arrays of elements of fields with these struct codes; "i*" is a compact array of "i".
+    """Return a reader of arrays whose elements have fields with these struct codes; "i*" is a compact array
+    of "i".
 
-    The reader takes the array's compact size and the position behind it. It returns an iterable for every
-    field, to be advanced in turn, as map and zip do; then the compact size of what is left to be read one by
-    one, and where that begins. It reads all or nothing.
+    The reader takes the array's compact size and the position after it. It returns an iterable for every
+    field, to be advanced in turn, as map and zip do; then the compact size of the rest, which must be read
+    element by element, and the position of that rest. It reads all elements or none.
     """
     parts = tuple(codes.split())
     least_bytes = 1 + sum(1 if part.endswith("*") else struct.calcsize(">" + part) for part in parts)
@@ -84,7 +87,8 @@ def row_reader(codes: str) -> ReadRows:
 
 
 def _arrays(parts: tuple[str, ...]) -> list[tuple[int, int]]:
-    """For each array, how many bytes lie between it and the one before, and in each of its elements."""
+    """Return for each array how many bytes are between it and the previous one, and how many its elements
+    have."""
     found = []
     distance = 0
     for part in parts:
@@ -97,14 +101,15 @@ def _arrays(parts: tuple[str, ...]) -> list[tuple[int, int]]:
 
 
 def _in_turn(parts: tuple[str, ...]) -> Callable[[list[Iterable[Any]]], Columns]:
-    """Put what holds the fixed fields, and then each array, in the order of the fields."""
+    """Return a function that sorts the iterables of the fixed fields and of the arrays into the order of the
+    fields."""
     arrays = count(1)
     order = [next(arrays) if part.endswith("*") else 0 for part in parts]
     return itemgetter(*order) if len(order) > 1 else lambda columns: (columns[order[0]],)
 
 
 def _sizes_at(data: bytes, pos: int, arrays: list[tuple[int, int]]) -> tuple[int, ...] | None:
-    """The sizes of the arrays of the element at ``pos``, if each is one byte and no null."""
+    """Return the sizes of the arrays of the element at ``pos``, if each has one byte and isn't null."""
     sizes = []
     for distance, width in arrays:
         pos += distance
@@ -153,7 +158,8 @@ def _flat(layout: str) -> Callable[[bytes], Iterable[Any]]:
 
 
 def _skipping(formats: list[str], is_array: list[bool], taken: list[bool]) -> str:
-    """The format of an element of which only some parts are taken; arrays have their size before them."""
+    """Return the struct format of an element that skips all but some parts; arrays have their size before
+    them."""
     codes = ""
     for layout, array, wanted in zip(formats, is_array, taken, strict=True):
         codes += "x" * array + (layout if wanted else f"{struct.calcsize('>' + layout)}x")

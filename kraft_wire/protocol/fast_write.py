@@ -1,6 +1,6 @@
-"""What generated encoders are made of: prebuilt writers of number arrays, and the less common cases.
+"""Functions that the generated encoders call: prebuilt writers of number arrays, and the less common cases.
 
-Whatever is wrong or unusual raises one of ENCODE_FAULTS.
+Wrong or unusual values raise one of ENCODE_FAULTS.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ from kraft_wire.protocol.varint import uvarint
 WriteArray = Callable[..., bytes]
 WriteString = Callable[..., bytes]
 NULL_COUNT: Final = b"\xff\xff\xff\xff"
-"""An array that is null, with four bytes of count."""
+"""The count of a null array, with four bytes."""
 NO_UNKNOWN_TAGS: Final[UnknownTags] = ()
-"""Compared with by identity: CPython has one empty tuple. What is another is only slower."""
+"""Compared by identity, because CPython has one empty tuple. Another empty value is only slower."""
 SIZES: Final = tuple(bytes((size,)) for size in range(128))
-"""Sizes of one byte, ready made."""
+"""The encoded sizes of one byte."""
 
 
 @cache
 def array_writers(code: str) -> tuple[WriteArray, ...]:
-    """By compact size, how to pack that size and an array of the struct code's numbers."""
+    """Return the functions that pack a compact size and an array of the struct code's numbers, by compact
+    size."""
     return (struct.Struct(">B").pack, *(struct.Struct(f">B{count}{code}").pack for count in range(SHORT - 1)))
 
 
 @cache
 def string_writers(codes: str) -> list[WriteString]:
-    """By compact size, how to pack that size, a string's bytes and, in the same go, what is behind them.
+    """Return the functions that pack a compact size, a string's bytes and the fields after it, by compact
+    size.
 
-    Each is made when it is first needed. Null has the size 0 and no bytes.
+    Each is created when it is first needed. Null has the size 0 and no bytes.
     """
 
     def make(size: int, *values: Any) -> bytes:
@@ -48,31 +50,31 @@ def string_writers(codes: str) -> list[WriteString]:
 
 
 def bytes_of(value: object) -> bytes:
-    """What has bytes, as bytes. Anything else is a Fault."""
+    """Return bytes-like data as bytes. Raises Fault for anything else."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     raise Fault
 
 
 def string_size(size: int) -> bytes:
-    """A compact string's size, within the limit of all strings."""
+    """Return a compact string's size. Raises Fault above the limit of strings."""
     if size > MAX_STRING_BYTES + 1:
         raise Fault
     return uvarint(size)
 
 
 def write_long_array(values: Sequence[Any], code: str) -> bytes:
-    """A compact array of numbers of any size."""
+    """Write a compact array of numbers of any size."""
     return uvarint(len(values) + 1) + struct.pack(f">{len(values)}{code}", *values)
 
 
 def write_numbers(values: Sequence[Any], code: str) -> bytes:
-    """An array of numbers with four bytes of count."""
+    """Write an array of numbers with four bytes of count."""
     return struct.pack(f">i{len(values)}{code}", len(values), *values)
 
 
 def write_compact_strings(values: Iterable[str]) -> bytes:
-    """A compact array of strings."""
+    """Write a compact array of strings."""
     out = [b""]
     for text in values:
         raw = text.encode()
@@ -83,7 +85,7 @@ def write_compact_strings(values: Iterable[str]) -> bytes:
 
 
 def write_strings(values: Iterable[str]) -> bytes:
-    """An array of strings with fixed sizes."""
+    """Write an array of strings with fixed sizes."""
     raws = [text.encode() for text in values]
     out = [struct.pack(">i", len(raws))]
     for raw in raws:
@@ -92,7 +94,7 @@ def write_strings(values: Iterable[str]) -> bytes:
 
 
 def write_compact_byte_strings(values: Iterable[bytes]) -> bytes:
-    """A compact array of byte strings."""
+    """Write a compact array of byte strings."""
     out = [b""]
     for raw in values:
         out += (uvarint(len(raw) + 1), raw)
@@ -101,7 +103,7 @@ def write_compact_byte_strings(values: Iterable[bytes]) -> bytes:
 
 
 def write_byte_strings(values: Iterable[bytes]) -> bytes:
-    """An array of byte strings with fixed sizes."""
+    """Write an array of byte strings with fixed sizes."""
     raws = list(values)
     out = [struct.pack(">i", len(raws))]
     for raw in raws:
@@ -110,13 +112,13 @@ def write_byte_strings(values: Iterable[bytes]) -> bytes:
 
 
 def write_compact_uuids(values: Sequence[Uuid]) -> bytes:
-    """A compact array of ids."""
+    """Write a compact array of ids."""
     size = len(values) + 1
     return (SIZES[size] if size < 128 else uvarint(size)) + _join_uuids(values)
 
 
 def write_uuids(values: Sequence[Uuid]) -> bytes:
-    """An array of ids with four bytes of count."""
+    """Write an array of ids with four bytes of count."""
     return struct.pack(">i", len(values)) + _join_uuids(values)
 
 
@@ -128,7 +130,8 @@ def _join_uuids(values: Sequence[Uuid]) -> bytes:
 
 
 def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags, highest: int = -1) -> bytes:
-    """A tag section. More than 127 fields are a Fault, and unknown tags that aren't above ``highest``."""
+    """Write a tag section. Raises Fault for more than 127 fields, and for unknown tags that aren't above
+    ``highest``."""
     count = len(known) + len(unknown)
     if count > 127 or not isinstance(unknown, tuple):
         raise Fault

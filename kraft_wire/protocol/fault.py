@@ -1,4 +1,4 @@
-"""How a generated codec gives up, and leaves a message to the careful codec."""
+"""The exceptions by which a generated codec leaves a message to the careful codec."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Fault(ValueError):
-    """Something that a generated codec leaves to the careful one; never seen outside."""
+    """A case that a generated codec leaves to the careful one. Callers of a codec never see it."""
 
 
 DECODE_FAULTS: Final = (struct.error, IndexError, ValueError, TypeError, AttributeError)

@@ -1,8 +1,8 @@
-"""Kafka's own JSON form of a message, as its generated JsonConverter classes read and write it.
+"""Convert messages to and from Kafka's own JSON form, that of its generated JsonConverter classes.
 
-kafka-dump-log prints it. Keys are Kafka's names with the first letter in lower case; ids are base64 text
-without padding, bytes are base64 with it; a tagged field that holds its default is left out; unknown
-tagged fields and the bytes of ``records`` are never shown.
+kafka-dump-log prints this form. Keys are Kafka's names with the first letter in lower case. Ids are base64
+text without padding, bytes are base64 with padding. A tagged field that holds its default is left out;
+unknown tagged fields and the bytes of ``records`` are never shown.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _PYTHON_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "bytes": (bytes, bytearray, memoryview),
     "records": (bytes, bytearray, memoryview),
 }
-"""What a field of each kind may hold, for the codec too."""
+"""The Python types that a field of each kind may hold, the same as for the codec."""
 
 _BASE64: Final = re.compile(r"(?:[\0- ]*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==))*[\0- ]*")
-"""As Jackson reads it: white space between groups of four, and each group may end in padding."""
+"""Base64 as Jackson reads it: white space between groups of four, and padding at the end of each group."""
 _BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]+=*")
 
 
 def structure_to_json(value: Structure, name: str, version: int) -> dict[str, Any]:
-    """The JSON form of ``value``, which belongs to message ``name``.
+    """Return the JSON form of ``value``, which belongs to message ``name``.
 
     Raises EncodeError or UnsupportedVersion, with the field.
     """
@@ -114,7 +114,7 @@ class _Writer:
             return b64encode(member).decode("ascii")
         if field.kind == "bool":
             return bool(member)
-        # Java's converter shows records as an empty binary whatever they hold.
+        # Java's converter always shows records as empty.
         return "" if field.kind == "records" else member
 
     def identifier(self, member: bytes) -> str:
@@ -132,9 +132,10 @@ def _name(wanted: type | tuple[type, ...]) -> str:
 
 
 def _shows_null(field: Field, version: int) -> bool:
-    """Whether Java's converter shows null at this version, instead of failing at it.
+    """Whether Java's converter shows null at this version instead of failing.
 
-    While the field is not tagged: with every string, and with what may be null at any of those versions.
+    At the versions at which the field isn't tagged it does for every string, and for every field that may be
+    null at any of these versions.
     """
     if field.is_tagged(version):
         return field.is_nullable(version)
@@ -144,7 +145,8 @@ def _shows_null(field: Field, version: int) -> bool:
 
 
 def structure_from_json(cls: type[S], node: object, name: str, version: int) -> S:
-    """Read the JSON form of a ``cls``; ``name`` is the message's. Raises DecodeError naming the field."""
+    """Read the JSON form of a ``cls``. ``name`` is the name of the message. Raises DecodeError, which names
+    the field."""
     return _Reader(name, version).structure(cls, node)
 
 
@@ -197,7 +199,7 @@ class _Reader:
         return self.identifier(text) if field.kind == "uuid" else self.binary(text)
 
     def check_struct_version(self, cls: type[Structure]) -> None:
-        """A struct without a form at this version can't be read, also where its field would be ignored."""
+        """Refuse a struct that has no form at this version, even if its field would be ignored."""
         low, high = versions_of(cls)
         if not low <= self.version <= high:
             reason = f"{cls.__name__} exists at versions {low} to {high}"
@@ -222,7 +224,7 @@ class _Reader:
 
     def binary(self, text: str) -> bytes:
         if not _BASE64.fullmatch(text):
-            self.fail("is no base64")
+            self.fail("is not base64")
         return b"".join(b64decode(run) for run in _BASE64_RUN.findall(text))
 
     def expect(self, kind: type, node: object, wanted: str) -> Any:
@@ -235,7 +237,7 @@ class _Reader:
 
 
 def joined_path(path: Sequence[str]) -> str:
-    """``topics``, ``[0]``, ``partitions`` as ``topics[0].partitions``."""
+    """Return ``topics``, ``[0]``, ``partitions`` as ``topics[0].partitions``."""
     return ".".join(path).replace(".[", "[")
 
 

@@ -1,4 +1,4 @@
-"""The base of every generated message: what all of them can do."""
+"""The base class of all generated messages."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kraft_wire.protocol.schema import Structure
 
 
 class Message(Structure, gc=False):
-    """One message of Kafka's protocol, at any of its versions.
+    """A message of Kafka's protocol, at any of its versions.
 
-    Fields that a version lacks hold their defaults. Arrays of structs are lists, all others are decoded to
-    tuples; either is encoded, and a tuple and a list are not equal. Every method that takes a version raises
-    UnsupportedVersion outside MIN_VERSION..MAX_VERSION. Generated classes replace the codec here, which works
-    from their field tables, by a fast one of their own.
+    Fields that a version lacks hold their defaults. Arrays of structs are decoded to lists, all other arrays
+    to tuples. Lists and tuples can both be encoded, but a tuple and a list are not equal. Every method that
+    takes a version raises UnsupportedVersion outside MIN_VERSION..MAX_VERSION. The codec in this class works
+    from the field table; generated classes replace it by a faster one.
     """
 
     NAME: ClassVar[str] = ""
     API_KEY: ClassVar[int] = -1
-    """The RPC's key, the metadata record's id or the coordinator record's type; -1 where there is none."""
+    """The RPC's key, the metadata record's id or the coordinator record's type; -1 for other messages."""
     KIND: ClassVar[str] = ""
     """request, response, header, data, metadata, coordinator-key or coordinator-value."""
     MIN_VERSION: ClassVar[int] = 0
@@ -30,36 +30,37 @@ class Message(Structure, gc=False):
 
     @classmethod
     def decode(cls, data: bytes, version: int) -> Self:
-        """Read a message from the beginning of ``data``; bytes behind it are ignored, as Java does.
+        """Read a message from the beginning of ``data``. Bytes after it are ignored, as in Java.
 
-        ``data`` is bytes and nothing else; what isn't raises TypeError, but for what could be read without
-        noticing. Raises DecodeError (with the field and its offset) or UnsupportedVersion.
+        ``data`` must be bytes. Other types raise TypeError, unless they could be read without noticing.
+        Raises DecodeError (with the field and its offset) or UnsupportedVersion.
         """
         return cls.decode_from(data, version, 0)[0]
 
     @classmethod
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[Self, int]:
-        """Read a message that begins at ``pos``; returns it and the position behind it.
+        """Read a message that begins at ``pos``. Returns it and the position after it.
 
-        Raises what ``decode`` does, and ValueError where ``pos`` is negative.
+        Raises the errors of ``decode``, and ValueError if ``pos`` is negative.
         """
         return decode_message_carefully(cls, data, version, pos)
 
     def encode(self, version: int) -> bytes:
-        """The message's bytes at this version. Raises EncodeError (with the field) or UnsupportedVersion.
+        """Return the message's bytes at this version. Raises EncodeError (with the field) or
+        UnsupportedVersion.
 
-        For a bool any integer of a byte will do: other than 0, it is true.
+        A bool may be any integer of one byte: all but 0 are true.
         """
         out: list[bytes] = []
         self.encode_into(out, version)
         return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
-        """Append the message's bytes, in pieces, to ``out``; after an exception ``out`` is as it was."""
+        """Append the message's bytes, in pieces, to ``out``. After an exception ``out`` is unchanged."""
         encode_message_carefully(self, out, version)
 
     def to_json(self, version: int) -> dict[str, Any]:
-        """The message in Kafka's own JSON form, as its JsonConverter classes and kafka-dump-log print it.
+        """Return the message in Kafka's own JSON form, that of its JsonConverter classes and kafka-dump-log.
 
         Raises EncodeError or UnsupportedVersion.
         """
@@ -77,7 +78,7 @@ M = TypeVar("M", bound=Message)
 
 
 def decode_message_carefully(cls: type[M], data: bytes, version: int, pos: int) -> tuple[M, int]:
-    """``decode_from`` for any message, and what the generated ones turn to where they stumble."""
+    """Do what ``decode_from`` does, for any message. Generated decoders call it when they fail."""
     check_version(cls, version)
     if not isinstance(data, bytes):
         raise TypeError(
@@ -89,12 +90,12 @@ def decode_message_carefully(cls: type[M], data: bytes, version: int, pos: int) 
 
 
 def refuse_position(pos: int) -> NoReturn:
-    """Say that no message begins there: Python would count from the end."""
-    raise ValueError(f"position {pos} is negative; messages begin at 0 or behind it")
+    """Refuse a negative position, which Python would count from the end."""
+    raise ValueError(f"position {pos} is negative; messages begin at 0 or later")
 
 
 def encode_message_carefully(message: Message, out: list[bytes], version: int) -> None:
-    """``encode_into`` for any message, and what the generated ones turn to where they stumble."""
+    """Do what ``encode_into`` does, for any message. Generated encoders call it when they fail."""
     check_version(type(message), version)
     pieces: list[bytes] = []
     encode_carefully(message, message.NAME, pieces, version)

@@ -1,6 +1,7 @@
-"""Metadata records as values in __cluster_metadata: frame version, record id, record version, record.
+"""Encode and decode the values of __cluster_metadata: frame version, record id, record version, record.
 
-Kafka's MetadataRecordSerde; all three prefixes are unsigned varints, and the frame version is always 1.
+This is Kafka's MetadataRecordSerde. All three prefixes are unsigned varints, and the frame version is always
+1.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ _HIGHEST: Final = 32767
 
 
 def encode_metadata_record(record: Message, version: int) -> bytes:
-    """A record's value at this version. Raises EncodeError or UnsupportedVersion."""
+    """Return a record's value at this version. Raises EncodeError or UnsupportedVersion."""
     out = [uvarint(FRAME_VERSION), uvarint(record.API_KEY), uvarint(version)]
     record.encode_into(out, version)
     return b"".join(out)
 
 
 def decode_metadata_record(data: bytes) -> tuple[Message, int]:
-    """A record and its version from its value.
+    """Return the record in a value, and its version.
 
-    Raises DecodeError, for trailing bytes too, or UnsupportedVersion.
+    Raises DecodeError, also for trailing bytes, or UnsupportedVersion.
     """
     # The common case: three prefixes of one byte each.
     if len(data) > 3 and data[0] == FRAME_VERSION and data[1] < 0x80 and data[2] < 0x80:

@@ -1,4 +1,4 @@
-"""Generated classes by key or name, imported when they are first asked for."""
+"""Look up generated classes by key or name. They are imported when they are first requested."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kraft_wire.protocol.messages import (
 )
 
 API_KEYS: Final = tuple(REQUESTS)
-"""Every API key, ascending; APIs without a version left are among them."""
+"""Every API key, ascending, including APIs that have no version left."""
 METADATA_RECORD_KEYS: Final = tuple(METADATA_RECORDS)
 """Every id of a record of __cluster_metadata, ascending."""
 
 
 @cache
 def message_class(name: str) -> type[Message]:
-    """The class of a message by its schema's name; raises KeyError for an unknown one."""
+    """Return the class of a message by its schema's name. Raises KeyError for an unknown one."""
     module = import_module(f"kraft_wire.protocol.messages.{MODULES[name]}")
     found: type[Message] = getattr(module, name)
     return found
@@ -33,25 +33,25 @@ def message_class(name: str) -> type[Message]:
 
 @cache
 def request_class(api_key: int) -> type[Message]:
-    """The request of an API; raises KeyError for an unknown one."""
+    """Return the request of an API. Raises KeyError for an unknown one."""
     return message_class(REQUESTS[api_key])
 
 
 @cache
 def response_class(api_key: int) -> type[Message]:
-    """The response of an API; raises KeyError for an unknown one."""
+    """Return the response of an API. Raises KeyError for an unknown one."""
     return message_class(RESPONSES[api_key])
 
 
 @cache
 def metadata_record_class(record_key: int) -> type[Message]:
-    """A record of __cluster_metadata by its id; raises KeyError for an unknown one."""
+    """Return a record of __cluster_metadata by its id. Raises KeyError for an unknown one."""
     return message_class(METADATA_RECORDS[record_key])
 
 
 @cache
 def coordinator_record_classes(coordinator: str, record_type: int) -> tuple[type[Message], type[Message]]:
-    """The key and the value of a coordinator's record, by its type; raises KeyError for an unknown one.
+    """Return the key and the value of a coordinator's record by its type. Raises KeyError for an unknown one.
 
     ``coordinator`` is "group", "share" or "transaction".
     """
@@ -60,17 +60,18 @@ def coordinator_record_classes(coordinator: str, record_type: int) -> tuple[type
 
 
 def api_name(api_key: int) -> str:
-    """An API's name as Kafka logs it ("CreateTopics"); raises KeyError for an unknown one."""
+    """Return an API's name as Kafka logs it ("CreateTopics"). Raises KeyError for an unknown one."""
     return REQUESTS[api_key].removesuffix("Request")
 
 
 def api_listeners(api_key: int) -> tuple[str, ...]:
-    """Who serves an API: "broker", "controller", both or nobody; raises KeyError for an unknown one."""
+    """Return who serves an API: "broker", "controller", both or none. Raises KeyError for an unknown one."""
     return LISTENERS[api_key]
 
 
 def stable_versions(api_key: int) -> tuple[int, int]:
-    """The first and last version of an API that may be advertised; last below first where none may.
+    """Return the first and last version of an API that may be advertised; the last is below the first if none
+    may.
 
     A latest version that its schema calls unstable is left out, as with unstable.api.versions.enable=false.
     """

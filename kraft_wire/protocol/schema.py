@@ -1,4 +1,4 @@
-"""What a generated class says about its fields: what the JSON form and the careful codec work from."""
+"""The field tables of generated classes, which the JSON form and the careful codec work from."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ UnknownTags = tuple[tuple[int, bytes], ...]
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of a generated class.
+    """A field of a generated class.
 
-    ``kind`` is the schema's: int8 ... float64, uuid, string, bytes, records or struct (then ``struct`` is
-    the class). ``present`` includes the versions at which the field is tagged, those from ``tagged_from``
-    on.
+    ``kind`` is the schema's: int8 ... float64, uuid, string, bytes, records or struct (then ``struct`` is the
+    class). ``present`` includes the versions at which the field is tagged, those from ``tagged_from`` on.
     """
 
     name: str
@@ -51,21 +50,22 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Structure(msgspec.Struct, gc=False):
-    """The base of every generated class: a message's own or one inside it."""
+    """The base of every generated class: messages and the structs inside them."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     FLEXIBLE_FROM: ClassVar[int] = NEVER
-    """The first version with compact lengths and tagged fields; NEVER where there is none."""
+    """The first version with compact lengths and tagged fields; NEVER if there is none."""
 
 
 @cache
 def versions_of(cls: type[Structure]) -> Versions:
-    """The first and last version at which a class inside a message has a form: those of its fields."""
+    """Return the first and last version at which a struct inside a message has a form: those of its
+    fields."""
     spans = [field.present for field in cls.FIELDS if field.present != NO_VERSIONS]
     return min((low for low, _ in spans), default=0), max((high for _, high in spans), default=NEVER)
 
 
 @cache
 def defaults_of(cls: type[Structure]) -> Structure:
-    """An untouched instance, to compare with; not to be changed."""
+    """Return an instance with all defaults, to compare with. It must not be changed."""
     return cls()

@@ -1,6 +1,6 @@
-"""UTF-8 as Java reads and writes it: malformed input becomes U+FFFD, a lone surrogate becomes "?".
+"""Read and write UTF-8 as Java does: malformed input becomes U+FFFD, a lone surrogate becomes "?".
 
-And values as errors show them.
+Also format values for error texts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
 
 
 def decode_utf8(raw: bytes) -> str:
-    """Never fails. An encoded surrogate is one replacement character, where Python alone would make three."""
+    """Decode UTF-8 and never fail. An encoded surrogate becomes one replacement character; Python would make
+    three."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -23,7 +24,7 @@ def decode_utf8(raw: bytes) -> str:
 
 
 def encode_utf8(text: str) -> bytes:
-    """Never fails. Two halves of a surrogate pair count as the one character that they are in Java."""
+    """Encode UTF-8 and never fail. The two halves of a surrogate pair become one character, as in Java."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -35,7 +36,7 @@ def _join_pair(match: re.Match[str]) -> str:
 
 
 class _Short(Repr):
-    """Python's own short forms, but for long integers, whose text costs much or is refused."""
+    """Python's own short forms, except for long integers, whose text is slow to make or refused."""
 
     def repr_int(self, x: int, level: int) -> str:
         return repr(x) if x.bit_length() <= 256 else f"an integer of {x.bit_length()} bits"
@@ -49,5 +50,5 @@ _SHORT.maxstring = _SHORT.maxother = 80
 
 
 def shown(value: object) -> str:
-    """A value for an error's text: as ``repr`` has it, but short whatever it is."""
+    """Return a value for an error's text, like ``repr``, but always short."""
     return _SHORT.repr(value)

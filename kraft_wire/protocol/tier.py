@@ -1,7 +1,7 @@
-"""Which codec a message has: the Python of its module, or the same compiled (package kraft_wire_compiled).
+"""Choose a message's codec: the Python of its module, or the compiled one of package kraft_wire_compiled.
 
-That package is optional, and takes a message over only if it was made from the same plan, for the same
-interface. The environment variable KRAFT_WIRE_PURE, when it isn't empty, leaves every message its Python.
+That package is optional. It replaces a message's codec only if it was made from the same plan and for the
+same interface. If the environment variable KRAFT_WIRE_PURE isn't empty, every message keeps its Python codec.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from warnings import warn
 from kraft_wire.protocol.message import Message
 
 INTERFACE: Final = 2
-"""What compiled code takes for granted besides the messages' plans: how Structure, Message and Uuid are made,
-what the methods of a message do, the limits. It grows by one whenever any of that changes."""
+"""The version of what compiled code assumes besides the plans of the messages: how Structure, Message and
+Uuid are built, what the methods of a message do, the limits. Raise this number when any of that changes."""
 
 PURE: Final = "pure"
 COMPILED: Final = "compiled"
 
 _BROKEN: Final = (AttributeError, ImportError, NameError, SyntaxError, TypeError, ValueError)
-"""What a module that isn't as we made it may raise while it is imported."""
+"""The exceptions that the import of a damaged or foreign module may raise."""
 
 _taken_over: set[type[Message]] = set()
 _warned = False
 
 
 def _load() -> Any:
-    """The compiled package; None where it isn't installed, is switched off, or doesn't fit."""
+    """Return the compiled package; None if it isn't installed, is switched off, or doesn't fit."""
     try:
         import kraft_wire_compiled
     except ModuleNotFoundError as error:
@@ -39,21 +39,21 @@ def _load() -> Any:
         _warn_once(f"can't be loaded ({error!r})")
         return None
     if getattr(kraft_wire_compiled, "__file__", None) is None:
-        # A folder without a module, as pip leaves where somebody's files lie among its own.
+        # A folder without a module: pip doesn't delete it if it holds other files.
         return None
     if not getattr(kraft_wire_compiled, "ENABLED", True):
         return None
     theirs = getattr(kraft_wire_compiled, "INTERFACE", "unknown")
     if theirs != INTERFACE:
-        _warn_once(f"is made for interface {theirs}, this is {INTERFACE}")
+        _warn_once(f"is made for interface {theirs}, but this is interface {INTERFACE}")
         return None
     return kraft_wire_compiled
 
 
 def use_compiled(cls: type[Message], fingerprint: str) -> None:
-    """Give a message its compiled codec, if there is one; ``fingerprint`` is that of its module's plan.
+    """Give a message its compiled codec, if there is one. ``fingerprint`` is that of its module's plan.
 
-    Called by every generated module, at its end.
+    Every generated module calls this at its end.
     """
     package, _, module = cls.__module__.rpartition(".")
     if _compiled is None or package not in _compiled.FINGERPRINTS:
@@ -63,27 +63,27 @@ def use_compiled(cls: type[Message], fingerprint: str) -> None:
         return
     try:
         fits = _compiled.install(cls)
-    except ImportError as error:  # made for another interpreter, say
+    except ImportError as error:  # for example made for another interpreter
         _warn_once(f"can't be loaded ({error})")
         return
     if fits:
         _taken_over.add(cls)
     else:
-        _warn_once(f"does not know how this interpreter lays {cls.NAME} out")
+        _warn_once(f"does not know this interpreter's layout of {cls.NAME}")
 
 
 def tier_of(cls: type[Message]) -> str:
-    """PURE or COMPILED."""
+    """Return PURE or COMPILED."""
     return COMPILED if cls in _taken_over else PURE
 
 
 def tier() -> str:
-    """COMPILED where the compiled package is in use: where any message has its codec from there."""
+    """Return COMPILED if the compiled package is in use, that is, if any message has its codec from there."""
     return COMPILED if _taken_over or any(map(_is_taken_over, _covered())) else PURE
 
 
 def _covered() -> Iterator[str]:
-    """The modules of the messages that the compiled package knows."""
+    """Yield the modules of the messages that the compiled package has."""
     for package, modules in () if _compiled is None else _compiled.FINGERPRINTS.items():
         yield from (f"{package}.{module}" for module in modules)
 
@@ -94,7 +94,7 @@ def _is_taken_over(module: str) -> bool:
     try:
         import_module(module)
     except ModuleNotFoundError as error:
-        # The compiled package is of another version, and knows a message that is none here.
+        # The compiled package is of another version and has a message that doesn't exist here.
         if error.name != module:
             raise
     return len(_taken_over) > before
@@ -104,7 +104,7 @@ def _warn_once(reason: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        warn(f"kraft_wire_compiled {reason}; Python does its work", RuntimeWarning, stacklevel=3)
+        warn(f"kraft_wire_compiled {reason}; the Python codec is used instead", RuntimeWarning, stacklevel=3)
 
 
 _compiled = _load()

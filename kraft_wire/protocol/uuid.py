@@ -15,8 +15,8 @@ _ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]*")
 class Uuid(bytes):
     """A 16-byte id: the raw bytes in network order, printed as unpadded URL-safe base64.
 
-    ``Uuid()`` is the zero id, which Kafka uses for "none". Any other length raises ValueError.
-    Two ids are ordered by their raw bytes, unsigned.
+    ``Uuid()`` is the zero id, which Kafka uses for "none". Any other length raises ValueError. Ids are
+    ordered by their raw bytes, unsigned.
     """
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Uuid(bytes):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the base64 form, with all its padding or with none; raises ValueError for anything else."""
+        """Read the base64 form, with full padding or without any. Raises ValueError for anything else."""
         if len(text) > _MAX_TEXT_LENGTH:
             raise ValueError(
                 f"id {text[:_MAX_TEXT_LENGTH]!r}... is longer than {_MAX_TEXT_LENGTH} characters"
@@ -47,9 +47,9 @@ class Uuid(bytes):
 
     @classmethod
     def from_random(cls, sixteen_bytes: bytes) -> Self:
-        """A version 4 id (RFC 9562) from random bytes.
+        """Return a version 4 id (RFC 9562) from random bytes.
 
-        The caller draws again where the result is reserved or its text begins with "-", as Kafka does.
+        If the result is reserved or its text begins with "-", the caller must draw again, as Kafka does.
         """
         raw = bytearray(sixteen_bytes)
         if len(raw) != SIZE_BYTES:
@@ -71,7 +71,7 @@ class Uuid(bytes):
 
 def _strict_alphabet(text: str) -> bytes:
     body = text.rstrip("=")
-    # Padding may be left out, not left unfinished.
+    # Padding may be missing, but not incomplete.
     if not _ALPHABET.fullmatch(body) or (body != text and len(text) % 4):
         raise ValueError(f"id {text!r} is not URL-safe base64")
     return body.encode("ascii") + b"=" * (-len(body) % 4)

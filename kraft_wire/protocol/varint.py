@@ -1,7 +1,8 @@
-"""Variable-length integers: seven bits a byte, least significant first, the high bit for "more follows".
+"""Read and write variable-length integers: seven bits a byte, least significant first, the high bit for "more
+follows".
 
-Reading follows Kafka's ByteUtils: at most five bytes (ten for 64 bits), longer than needed is accepted.
-Positions are indices into the buffer; IndexError says that it ended inside the integer.
+Reading follows Kafka's ByteUtils: at most five bytes (ten for 64 bits), and more bytes than necessary are
+accepted. Positions are indexes into the buffer. IndexError means that the buffer ended inside the integer.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ _UINT64: Final = 0xFFFFFFFFFFFFFFFF
 
 
 class VarintTooLong(ValueError):
-    """An integer that has not ended after the most bytes that it may take."""
+    """An integer that has more bytes than allowed."""
 
 
 def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
-    """An unsigned varint's value and the position behind it.
+    """Return an unsigned varint's value and the position after it.
 
-    Bits above the 32nd are dropped, and the value is below 2**32; Java sees the same bits as a signed
-    integer.
+    Bits above the 32nd are dropped, so the value is below 2**32; Java sees the same bits as a signed integer.
     """
     byte = data[pos]
     if byte < 0x80:
@@ -32,13 +32,13 @@ def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
 
 
 def read_varint(data: Buffer, pos: int) -> tuple[int, int]:
-    """A zigzag varint: a signed 32-bit value and the position behind it."""
+    """Return the signed 32-bit value of a zigzag varint and the position after it."""
     raw, pos = read_uvarint(data, pos)
     return (raw >> 1) ^ -(raw & 1), pos
 
 
 def read_varlong(data: Buffer, pos: int) -> tuple[int, int]:
-    """A zigzag varlong: a signed 64-bit value and the position behind it."""
+    """Return the signed 64-bit value of a zigzag varlong and the position after it."""
     byte = data[pos]
     pos += 1
     if byte >= 0x80:
@@ -62,7 +62,7 @@ _THREE_BYTES: Final = struct.Struct(">BBB").pack
 
 
 def uvarint(value: int) -> bytes:
-    """The bytes of an unsigned varint; ``value`` is within 0 to 2**32 - 1."""
+    """Return the bytes of an unsigned varint; ``value`` is within 0 to 2**32 - 1."""
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
     if 0x80 <= value < 0x4000:
@@ -70,21 +70,21 @@ def uvarint(value: int) -> bytes:
     if 0x4000 <= value < 0x200000:
         return _THREE_BYTES(value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14)
     if not 0 <= value <= _UINT32:
-        raise ValueError(f"{value} is no unsigned 32-bit integer")
+        raise ValueError(f"{value} is not an unsigned 32-bit integer")
     return _write(value)
 
 
 def varint(value: int) -> bytes:
-    """The bytes of a zigzag varint; ``value`` is a signed 32-bit integer."""
+    """Return the bytes of a zigzag varint; ``value`` is a signed 32-bit integer."""
     if not -(2**31) <= value < 2**31:
-        raise ValueError(f"{value} is no signed 32-bit integer")
+        raise ValueError(f"{value} is not a signed 32-bit integer")
     return _write((value << 1) ^ (value >> 31))
 
 
 def varlong(value: int) -> bytes:
-    """The bytes of a zigzag varlong; ``value`` is a signed 64-bit integer."""
+    """Return the bytes of a zigzag varlong; ``value`` is a signed 64-bit integer."""
     if not -(2**63) <= value < 2**63:
-        raise ValueError(f"{value} is no signed 64-bit integer")
+        raise ValueError(f"{value} is not a signed 64-bit integer")
     return _write((value << 1) ^ (value >> 63))
 
 

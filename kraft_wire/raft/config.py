@@ -1,36 +1,54 @@
-"""What a node is told before it starts, and what it finds on its disk."""
+"""The configuration of a raft node, and the state that storage recovered for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
+from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.raft.voters import Endpoints, ReplicaKey, Voter, VoterSet
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, Voter, VoterSet
+
+MAX_RETENTION_BYTES: Final = 100 * 1024 * 1024
+MAX_RETENTION_MS: Final = 604_800_000
 
 
 class Randomness(Protocol):
-    """Randomness as an argument."""
+    """A source of randomness, passed in as an argument."""
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound)."""
+        """Return a uniformly distributed integer in [0, bound)."""
 
 
-class RaftConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings with Kafka's defaults (QuorumConfig, MetadataLogConfig).
+class QuorumTimings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings controller.quorum.* that time elections and bound fetches, with Kafka's defaults
+    (QuorumConfig)."""
 
-    ``endpoints`` are the controller listeners that this node advertises (``voters.endpoints_of``); peers are
+    election_timeout_ms: int = 1000
+    election_backoff_max_ms: int = 1000
+    fetch_timeout_ms: int = 2000
+    request_timeout_ms: int = 2000
+    retry_backoff_ms: int = 20
+    fetch_max_bytes: int = 1024 * 1024
+    fetch_snapshot_max_bytes: int = 1024 * 1024
+
+
+class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
+    """The settings of a raft node, with Kafka's defaults (QuorumConfig, MetadataLogConfig).
+
+    ``endpoints`` are the controller listeners that this node advertises (``voters.endpoints_of``). Peers are
     reached on ``listener``, the first of controller.listener.names. ``static_voters`` come from
-    controller.quorum.voters and count while the log names no voters. ``bootstrap_servers`` are the (host,
-    port) of nodes that may know the leader. ``max_fetch_bytes`` bounds one answer to Fetch or FetchSnapshot
-    whatever the peer asks for; Kafka has no such bound. ``failover_spread_ms`` is how far apart, at random,
-    followers stand that saw their leader go. Negative retention settings mean no limit.
+    controller.quorum.voters and are used while the log names no voters. ``bootstrap_servers`` are the (host,
+    port) of nodes that may know the leader. ``max_fetch_bytes`` limits one answer to Fetch or FetchSnapshot,
+    whatever the peer asks for; Kafka has no such limit. ``failover_spread_ms`` is the range of the random
+    delay after which followers that lost their leader start an election. Negative retention settings mean no
+    limit.
     """
 
     node_id: int
@@ -40,17 +58,10 @@ class RaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     listener: str = "CONTROLLER"
     static_voters: VoterSet = VoterSet()
     bootstrap_servers: tuple[tuple[str, int], ...] = ()
-    election_timeout_ms: int = 1000
-    election_backoff_max_ms: int = 1000
-    fetch_timeout_ms: int = 2000
-    request_timeout_ms: int = 2000
-    retry_backoff_ms: int = 20
-    fetch_max_bytes: int = 1024 * 1024
-    fetch_snapshot_max_bytes: int = 1024 * 1024
     failover_spread_ms: int = 10
-    max_fetch_bytes: int = 8 * 1024 * 1024
-    max_retention_bytes: int = 100 * 1024 * 1024
-    max_retention_ms: int = 604_800_000
+    max_fetch_bytes: int = MAX_BATCH_SIZE_BYTES
+    max_retention_bytes: int = MAX_RETENTION_BYTES
+    max_retention_ms: int = MAX_RETENTION_MS
     cleaning_interval_ms: int = 60_000
     observer_session_timeout_ms: int = 300_000
 
@@ -65,8 +76,11 @@ class RaftConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotInfo(msgspec.Struct, frozen=True, gc=False):
-    """A complete snapshot on disk. ``last_contained_log_timestamp_ms`` stands in its header; retention counts
-    its age from there."""
+    """A complete snapshot on disk.
+
+    ``last_contained_log_timestamp_ms`` is from the snapshot's header; retention measures the snapshot's age
+    from it.
+    """
 
     id: SnapshotId
     size_bytes: int
@@ -74,18 +88,19 @@ class SnapshotInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class DurableState(msgspec.Struct):
-    """What storage recovered. All of it is on stable storage: storage flushes what it found before it says
-    so.
+    """The state that storage recovered. All of it is on stable storage: storage flushes what it finds before
+    it reports it.
 
-    - ``election``: quorum-state, None where the file does not exist.
+    - ``election``: the contents of quorum-state, None if the file does not exist.
     - ``epochs``: the epochs of the batches in [log_start_offset, log_end_offset).
-    - ``log_size_bytes``: the segments' total size.
-    - ``snapshots``: every complete one, the 0-0 checkpoint of format included.
-    - ``committed_offset``: what the log has below it is committed. It may lag far behind.
-    - ``lost_below_offset``: damage was cut out of a log that had been durable up to here. Until
-      ``LossMadeGood`` this node neither votes nor stands. None where nothing was lost.
-    - ``no_vote_up_to_epoch``: quorum-state was lost, and this node may have voted in, or led, any epoch up to
-      here: it votes in none of them, and leads none of them. -1 where nothing was forgotten.
+    - ``log_size_bytes``: the total size of the segments.
+    - ``snapshots``: every complete snapshot, including the 0-0 checkpoint of format.
+    - ``committed_offset``: everything in the log below this offset is committed. It may be far below the high
+      watermark.
+    - ``lost_below_offset``: damaged records were cut out of a log that had been durable up to this offset.
+      Until ``LossMadeGood`` this node doesn't vote and starts no election. None if nothing was lost.
+    - ``no_vote_up_to_epoch``: quorum-state was lost, and this node may have voted in or led any epoch up to
+      this one. It doesn't vote in any of them and doesn't lead any of them. -1 if quorum-state was not lost.
     - ``control_records``: the KRaftVersionRecord and VotersRecord of the newest snapshot, at the offset of
       the last record that it covers (-1 for 0-0), then those of the log from the snapshot's end on,
       ascending.

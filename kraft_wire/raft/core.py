@@ -1,9 +1,8 @@
 """The raft core: ``step(event, now)`` in, effects out (KIP-595, KIP-630, KIP-853, KIP-996).
 
-This module dispatches; what is decided, and why, is in one module a family: ``elections``, ``campaign`` and
-``votes``; ``append``, ``fetch`` and ``follow``; ``retention``, ``fetch_snapshot`` and ``install``;
-``announce``, ``membership``, ``describe``. What goes on by itself is in ``duties``. They share the state in
-``quorum``.
+This module dispatches events. The decisions are in the packages ``election``, ``leader``, ``follower`` and
+``membership``, and in ``retention``. ``rpcs`` dispatches requests and responses, ``duties`` sends the
+requests that are due. They share the state in ``quorum_state``.
 """
 
 from __future__ import annotations
@@ -12,17 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
-from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
-from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
-from kraft_wire.protocol.messages.fetch_request import FetchRequest
-from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
-from kraft_wire.protocol.messages.vote_request import VoteRequest
-from kraft_wire.raft import append, duties, elections, fetch, follow, install, membership, retention
+from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
-from kraft_wire.raft.describe import handle_describe_quorum
 from kraft_wire.raft.effects import Effect, RoleChanged
+from kraft_wire.raft.election import elections
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
@@ -42,64 +34,58 @@ from kraft_wire.raft.events import (
     Start,
     Tick,
 )
-from kraft_wire.raft.fetch_snapshot import handle_fetch_snapshot
+from kraft_wire.raft.follower import install_snapshot, replicate
+from kraft_wire.raft.leader import append, serve_fetch
 from kraft_wire.raft.log_state import LogState
+from kraft_wire.raft.membership import voter_records
+from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.peers import discovery_peers, other_voters, peer_at
-from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower, Role
-from kraft_wire.raft.voters import Peer, ReplicaKey, VoterSet
-from kraft_wire.raft.votes import handle_begin_quorum_epoch, handle_end_quorum_epoch, handle_vote
-
-RPC_HANDLERS: Final[dict[type[Message], Callable[[Quorum, RpcRequest], None]]] = {
-    FetchRequest: fetch.handle_fetch,
-    FetchSnapshotRequest: handle_fetch_snapshot,
-    VoteRequest: handle_vote,
-    BeginQuorumEpochRequest: handle_begin_quorum_epoch,
-    EndQuorumEpochRequest: handle_end_quorum_epoch,
-    DescribeQuorumRequest: handle_describe_quorum,
-}
 
 
 class RaftCore:
-    """One node of the quorum, without I/O. Feed it ``Start`` first, then whatever happens.
+    """One node of the quorum, without I/O. The first event must be ``Start``.
 
-    Raises CannotStart (from the constructor) when this node must not take part. ``step`` raises NotLeader or
-    BatchTooLarge to a proposer, changing nothing; InvariantViolated from anything means that the node must
-    stop.
+    The constructor raises CannotStart if this node must not take part in the quorum. ``step`` raises
+    NotLeader or BatchTooLarge for a ``Propose`` that is rejected; then nothing has changed. ``step`` raises
+    InvariantViolated for any event after which the node must stop.
     """
 
     def __init__(self, config: RaftConfig, durable: DurableState, rng: Randomness) -> None:
-        history = membership.load_history(config, durable)
+        history = voter_records.load_history(config, durable)
         log = LogState(durable)
         role = elections.recovered_role(config, durable.election, log)
-        self._quorum = Quorum(config, durable, log, history, role, rng)
+        self._quorum = QuorumState(config, durable, log, history, role, rng)
         self._is_started = False
         self._next_deadline_ms: int | None = None
 
     def step(self, event: Event, now: Now) -> list[Effect]:
-        """Take one event in; returns what is to be done, in order."""
+        """Handle one event and return the effects to execute, in order."""
         quorum = self._quorum
         if self._is_started == isinstance(event, Start):
-            raise InvariantViolated(f"Start comes first and once, not {type(event).__name__}")
+            raise InvariantViolated(
+                f"Start must be the first event and come once, got {type(event).__name__}"
+            )
         quorum.now = now
         seen, leading = self._progress(), self._leading()
         _HANDLERS[type(event)](quorum, event)
         self._is_started = True
         retention.on_deadline(quorum)
-        duties.expire(quorum)
+        rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
-        elections.maybe_stop(quorum)
+        elections.stop_if_done(quorum)
         if self._progress() != seen:
-            fetch.answer_parked(quorum)
-        fetch.answer_expired(quorum)
-        duties.perform(quorum)
+            serve_fetch.answer_parked(quorum)
+        serve_fetch.answer_expired(quorum)
+        duties.send_due_requests(quorum)
         if self._leading() != leading:
             quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, quorum.leader_id))
         self._next_deadline_ms = self._find_next_deadline_ms()
         return quorum.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """The monotonic time by which a ``Tick`` is due if nothing else happens."""
+        """The monotonic time at which a ``Tick`` is due if no other event comes first."""
         return self._next_deadline_ms
 
     def _find_next_deadline_ms(self) -> int | None:
@@ -117,20 +103,20 @@ class RaftCore:
         return min(deadline for deadline in deadlines if deadline is not None)
 
     def _progress(self) -> tuple[object, ...]:
-        """What a waiting Fetch waits for: any change of this answers it."""
+        """The state that parked Fetches wait for: they are answered when any of it changes."""
         quorum = self._quorum
         return quorum.log.end_offset, quorum.high_watermark, quorum.epoch, quorum.state.ROLE
 
     def _leading(self) -> tuple[object, ...]:
-        """What ``RoleChanged`` tells."""
+        """The state that ``RoleChanged`` reports."""
         quorum = self._quorum
         return quorum.state.ROLE, quorum.epoch, quorum.leader_id
 
-    # What others may know.
+    # The state that other packages may read.
 
     @property
     def key(self) -> ReplicaKey:
-        """This node's id, and its directory's."""
+        """This node's id and directory id."""
         return self._quorum.config.replica_key
 
     @property
@@ -143,7 +129,7 @@ class RaftCore:
 
     @property
     def accepts_proposals(self) -> bool:
-        """Whether ``Propose`` would be taken: this node leads, and has not been told to stop."""
+        """Whether ``Propose`` is accepted: this node leads and is not shutting down."""
         return self.is_leader and not self._quorum.is_shutting_down
 
     @property
@@ -152,12 +138,12 @@ class RaftCore:
 
     @property
     def leader_id(self) -> int | None:
-        """Who leads the epoch; None while that is nobody, or unknown."""
+        """The leader of the epoch; None if there is none or it is unknown."""
         return self._quorum.leader_id
 
     @property
     def leader_peer(self) -> Peer | None:
-        """Where another node, whom this one follows, can be asked; None while there is none."""
+        """The address of the leader that this node follows; None if it follows none."""
         state = self._quorum.state
         if not isinstance(state, Follower):
             return None
@@ -165,23 +151,24 @@ class RaftCore:
 
     @property
     def other_voters(self) -> list[Peer]:
-        """The other voters that can be reached."""
+        """The other voters whose address is known."""
         return other_voters(self._quorum)
 
     @property
     def known_peers(self) -> list[Peer]:
-        """The other voters, and the addresses at which anybody may be who knows the leader."""
+        """The other voters, and the bootstrap servers that may know the leader."""
         return discovery_peers(self._quorum)
 
     @property
     def epoch_start_offset(self) -> int | None:
-        """The offset of the first record of the epoch that this node leads; None while it leads none."""
+        """The offset of the first record of the epoch that this node leads; None if it doesn't lead."""
         leadership = self._quorum.leadership
         return None if leadership is None else leadership.epoch_start_offset
 
     @property
     def high_watermark(self) -> int | None:
-        """Everything below is committed. None until it is known; a new leader doesn't know it at first."""
+        """The offset below which everything is committed. None until it is known; a new leader doesn't know
+        it yet."""
         return self._quorum.high_watermark
 
     @property
@@ -190,17 +177,17 @@ class RaftCore:
 
     @property
     def log_end_offset(self) -> int:
-        """Where the next record goes."""
+        """The offset of the next record."""
         return self._quorum.log.end_offset
 
     @property
     def flushed_offset(self) -> int:
-        """Everything below is on this node's stable storage."""
+        """The offset below which everything is on this node's stable storage."""
         return self._quorum.log.flushed_offset
 
     @property
     def log_generation(self) -> int:
-        """How often the log was cut or begun anew: goes into ``Flushed``."""
+        """The number of times that the log was truncated or restarted. ``Flushed`` carries it."""
         return self._quorum.log.generation
 
     @property
@@ -211,65 +198,69 @@ class RaftCore:
     def voters(self) -> VoterSet:
         return self._quorum.history.voters
 
+    def silent_voter_ids(self, now_ms: int) -> tuple[int, ...]:
+        """Return the voters from which this leader has heard nothing for the fetch timeout.
+
+        A node that doesn't lead hears nothing from other voters: it returns none.
+        """
+        leadership = self._quorum.leadership
+        if leadership is None:
+            return ()
+        return leadership.silent_voter_ids(now_ms - self._quorum.config.fetch_timeout_ms)
+
     @property
     def kraft_version(self) -> int:
         return self._quorum.history.kraft_version
 
     @property
     def latest_snapshot(self) -> SnapshotId | None:
-        """The newest complete snapshot; the 0-0 checkpoint of format counts."""
+        """The newest complete snapshot, which may be the 0-0 checkpoint of format."""
         return self._quorum.log.latest_snapshot
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch of the record at ``offset``. Raises KeyError for an offset that the log doesn't hold."""
+        """Return the epoch of the record at ``offset``. Raises KeyError for an offset that is not in the
+        log."""
         return self._quorum.log.epoch_at(offset)
 
 
-# Events.
+# Event handlers.
 
 
-def _start(quorum: Quorum, event: Start) -> None:
+def _start(quorum: QuorumState, event: Start) -> None:
     retention.start(quorum)
     elections.start(quorum)
 
 
-def _tick(quorum: Quorum, event: Tick) -> None:
-    """Time passes with every step; a tick brings nothing else."""
+def _tick(quorum: QuorumState, event: Tick) -> None:
+    """Do nothing: every step handles the deadlines that have passed."""
 
 
-def _rpc(quorum: Quorum, event: RpcRequest) -> None:
-    handler = RPC_HANDLERS.get(type(event.request))
-    if handler is None:
-        raise InvariantViolated(f"{type(event.request).__name__} is not for raft to answer")
-    handler(quorum, event)
-
-
-def _abandon(quorum: Quorum, event: RequestAbandoned) -> None:
+def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
     quorum.parked.abandon(event.token)
 
 
-def _log_truncated(quorum: Quorum, event: LogTruncated) -> None:
+def _log_truncated(quorum: QuorumState, event: LogTruncated) -> None:
     quorum.log.size_bytes -= event.deleted_bytes
-    follow.truncated(quorum, event.end_offset)
+    replicate.handle_log_truncated(quorum, event.end_offset)
 
 
-def _shut_down(quorum: Quorum, event: ShutDown) -> None:
+def _shut_down(quorum: QuorumState, event: ShutDown) -> None:
     elections.shut_down(quorum)
 
 
-_HANDLERS: Final[dict[type[Event], Callable[[Quorum, Any], None]]] = {
+_HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], None]]] = {
     Start: _start,
     Tick: _tick,
-    RpcRequest: _rpc,
+    RpcRequest: rpcs.answer_request,
     RequestAbandoned: _abandon,
-    ResponseReceived: duties.take_response,
-    RequestFailed: duties.take_failure,
+    ResponseReceived: rpcs.handle_response,
+    RequestFailed: rpcs.handle_failure,
     Propose: append.propose,
-    Flushed: append.flushed,
+    Flushed: append.handle_flushed,
     LogTruncated: _log_truncated,
-    SnapshotVerified: install.verified,
-    SnapshotRejected: install.rejected,
-    SnapshotWritten: retention.snapshot_written,
-    LogTrimmed: retention.log_trimmed,
+    SnapshotVerified: install_snapshot.handle_snapshot_verified,
+    SnapshotRejected: install_snapshot.handle_snapshot_rejected,
+    SnapshotWritten: retention.handle_snapshot_written,
+    LogTrimmed: retention.handle_log_trimmed,
     ShutDown: _shut_down,
 }

@@ -1,8 +1,8 @@
-"""What the raft core wants done. Whoever owns the core executes effects in their order.
+"""Define the effects that the raft core returns. The core's owner executes them in order.
 
-Ordering is the safety rule: ``PersistElectionState`` is on stable storage before any later effect is
-executed. After a run of ``AppendBatch`` the owner flushes the log and reports ``Flushed``; nothing counts
-before that.
+The order is the safety rule: ``PersistElectionState`` is on stable storage before any later effect is
+executed. After ``AppendBatch`` the owner flushes the log and reports ``Flushed``; before that, no record
+counts as replicated.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import msgspec
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.roles import Role
-from kraft_wire.raft.voters import Peer
 
 
 class AppendBatch(msgspec.Struct, frozen=True):
-    """Append one encoded record batch, byte for byte, at the end of the log."""
+    """Append one encoded record batch, byte for byte, to the log."""
 
     data: bytes
     base_offset: int
@@ -28,9 +30,9 @@ class AppendBatch(msgspec.Struct, frozen=True):
 
 
 class PersistElectionState(msgspec.Struct, frozen=True):
-    """Write and flush quorum-state before anything after this.
+    """Write and flush quorum-state before any later effect is executed.
 
-    ``kraft_version`` decides the file's version; ``voter_ids`` stand in version 0 of it.
+    ``kraft_version`` decides the file's version; only version 0 of the file contains ``voter_ids``.
     """
 
     state: ElectionState
@@ -46,11 +48,12 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class SendRequest(msgspec.Struct, frozen=True):
-    """Ask a peer. The answer comes back as ``ResponseReceived`` or ``RequestFailed`` with this id.
+    """Send a request to a peer. The result comes back as ``ResponseReceived`` or ``RequestFailed`` with this
+    id.
 
-    Whoever sends it chooses the highest version that both sides know, and that can say what the request says:
-    a Vote with PreVote needs version 2. Fetch and FetchSnapshot, which a peer may answer late, travel on a
-    connection of their own. A connection that is gone fails what is in flight on it with ``LOST``, at once.
+    The sender chooses the highest version that both sides support and that can hold the request's fields: a
+    Vote with PreVote needs version 2. Fetch and FetchSnapshot have a connection of their own because a peer
+    may answer them late. If a connection breaks, the requests in flight on it fail at once with ``LOST``.
     """
 
     request_id: int
@@ -59,21 +62,20 @@ class SendRequest(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, gc=False):
-    """No answer came in time, or none is wanted any more: close the connection that carries this request."""
+    """Close the connection that carries this request: the response is late, or not needed any more."""
 
     request_id: int
 
 
 class TruncateLog(msgspec.Struct, frozen=True, gc=False):
-    """Cut the log at ``end_offset``, or at the beginning of the batch that holds it, and report
-    ``LogTruncated``. What remains, and that it ends there, is on stable storage before any later effect is
-    executed."""
+    """Truncate the log to ``end_offset``, or to the start of the batch that contains it, and report
+    ``LogTruncated``. The truncation is on stable storage before any later effect is executed."""
 
     end_offset: int
 
 
 class AppendSnapshotBytes(msgspec.Struct, frozen=True):
-    """The next piece of a snapshot that is fetched; the piece at position 0 begins it anew."""
+    """Append the next piece of a fetched snapshot. The piece at position 0 starts the snapshot again."""
 
     snapshot_id: SnapshotId
     position: int
@@ -81,60 +83,70 @@ class AppendSnapshotBytes(msgspec.Struct, frozen=True):
 
 
 class VerifySnapshot(msgspec.Struct, frozen=True, gc=False):
-    """All pieces are there: check every batch, flush, and report ``SnapshotVerified`` or
-    ``SnapshotRejected``. May take its time."""
+    """Check every batch of a completely fetched snapshot, flush it, and report ``SnapshotVerified`` or
+    ``SnapshotRejected``. This may take long; later effects don't wait for it."""
 
     snapshot_id: SnapshotId
 
 
 class InstallSnapshot(msgspec.Struct, frozen=True, gc=False):
-    """Give the verified snapshot its name and begin the log anew, empty, at its end; on stable storage before
-    any later effect is executed. The state machine starts over from it."""
+    """Rename the verified snapshot to its final name and start an empty log at its end offset, on stable
+    storage before any later effect is executed. The state machine starts again from the snapshot."""
 
     snapshot_id: SnapshotId
 
 
 class AbandonSnapshot(msgspec.Struct, frozen=True, gc=False):
-    """Forget the pieces of a snapshot that won't be completed."""
+    """Delete the pieces of a snapshot that won't be completed."""
 
     snapshot_id: SnapshotId
 
 
 class ReplyRecords(msgspec.Struct, frozen=True):
-    """Answer a Fetch with whole batches from ``offset`` on, below ``end_offset``, about ``max_bytes`` of
-    them, at least one batch. The bytes go into the response's only partition's ``records``.
+    """Answer a Fetch with whole batches from ``offset`` on, below ``end_offset``: about ``max_bytes`` of
+    them, at least one batch. They go into ``records`` of the response's only partition.
 
     They may not be flushed yet: a follower may hold more than the leader has on stable storage.
     """
 
     token: Hashable
-    response: Message
+    response: FetchResponse
     offset: int
     end_offset: int
     max_bytes: int
+
+    def fill(self, records: bytes) -> FetchResponse:
+        """Put the records into the response and return it."""
+        self.response.responses[0].partitions[0].records = records
+        return self.response
 
 
 class ReplySnapshotBytes(msgspec.Struct, frozen=True):
     """Answer a FetchSnapshot with up to ``max_bytes`` of the snapshot's file from ``position`` on.
 
-    The bytes go into the response's only partition's ``unaligned_records``.
+    The bytes go into ``unaligned_records`` of the response's only partition.
     """
 
     token: Hashable
-    response: Message
+    response: FetchSnapshotResponse
     snapshot_id: SnapshotId
     position: int
     max_bytes: int
 
+    def fill(self, data: bytes) -> FetchSnapshotResponse:
+        """Put the bytes into the response and return it."""
+        self.response.topics[0].partitions[0].unaligned_records = data
+        return self.response
+
 
 class HighWatermarkAdvanced(msgspec.Struct, frozen=True, gc=False):
-    """Everything below ``offset`` is committed."""
+    """The high watermark rose: everything below ``offset`` is committed."""
 
     offset: int
 
 
 class RoleChanged(msgspec.Struct, frozen=True):
-    """The node's role, epoch or leader is another. ``leader_id`` is None while nobody is known to lead."""
+    """The node's role, epoch or leader has changed. ``leader_id`` is None while no leader is known."""
 
     role: Role
     epoch: int
@@ -142,7 +154,7 @@ class RoleChanged(msgspec.Struct, frozen=True):
 
 
 class BadFetch(msgspec.Struct, frozen=True):
-    """The leader sent what can't be its log: nothing of it was appended. Worth an operator's attention."""
+    """The leader sent records that cannot be its log. None of them was appended. An operator should know."""
 
     leader_id: int
     offset: int
@@ -150,8 +162,9 @@ class BadFetch(msgspec.Struct, frozen=True):
 
 
 class LeaderLacksCommitted(msgspec.Struct, frozen=True, gc=False):
-    """The leader of ``epoch`` has our log end at ``end_offset``, and all below ``committed_offset`` is
-    committed. The log was kept, and that leader isn't followed. An operator has to see to it."""
+    """The leader of ``epoch`` wants this log truncated to ``end_offset``, but everything below
+    ``committed_offset`` is committed. The log was kept and that leader isn't followed. An operator has to
+    act."""
 
     leader_id: int
     epoch: int
@@ -160,7 +173,7 @@ class LeaderLacksCommitted(msgspec.Struct, frozen=True, gc=False):
 
 
 class EpochsUsedUp(msgspec.Struct, frozen=True, gc=False):
-    """No epoch is left in which this node could stand. It still follows and votes."""
+    """No epoch is left in which this node could be a candidate. It still follows and votes."""
 
     epoch: int
 
@@ -173,33 +186,40 @@ class BecameLeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class LostLeadership(msgspec.Struct, frozen=True, gc=False):
-    """This node no longer leads; uncommitted records may never be committed."""
+    """This node no longer leads; uncommitted records may never be committed. ``leader_id`` is None while no
+    leader is known."""
 
     epoch: int
-    leader_id: int
+    leader_id: int | None
 
 
 class TrimLog(msgspec.Struct, frozen=True, gc=False):
-    """Records below ``start_offset`` are covered by a snapshot: delete the segments that hold nothing else,
-    and report ``LogTrimmed`` with their size, also when there were none."""
+    """Delete the segments that contain only records below ``start_offset``, which a snapshot covers. Report
+    ``LogTrimmed`` with their size, even if there were none."""
 
     start_offset: int
 
 
 class DeleteSnapshot(msgspec.Struct, frozen=True, gc=False):
-    """This snapshot is superseded and past its retention, or below the log's start. Nobody is told of it any
-    longer; whoever is still reading it may finish."""
+    """Delete a snapshot that is superseded and past its retention, or below the log start offset. It is not
+    offered to replicas any more; a replica that is still reading it may finish."""
 
     snapshot_id: SnapshotId
 
 
 class LossMadeGood(msgspec.Struct, frozen=True, gc=False):
-    """What was cut out of the log isn't missed any more: forget ``lost_below_offset``. This node votes."""
+    """Forget ``lost_below_offset``: the log again contains every committed record that damage had removed, so
+    this node may vote."""
 
 
 class ReadyToStop(msgspec.Struct, frozen=True, gc=False):
-    """After ``ShutDown``: everything is flushed and handed over, the node may stop."""
+    """After ``ShutDown``: the log is flushed and leadership is handed over. The node may stop."""
 
+
+Notice = (
+    RoleChanged | BecameLeader | LostLeadership | BadFetch | LeaderLacksCommitted | EpochsUsedUp | ReadyToStop
+)
+"""Facts about this node. They are reported; nothing has to be done for them to become true."""
 
 Effect = (
     AppendBatch
@@ -211,12 +231,6 @@ Effect = (
     | ReplyRecords
     | ReplySnapshotBytes
     | HighWatermarkAdvanced
-    | RoleChanged
-    | BecameLeader
-    | LostLeadership
-    | BadFetch
-    | LeaderLacksCommitted
-    | EpochsUsedUp
     | AppendSnapshotBytes
     | VerifySnapshot
     | InstallSnapshot
@@ -224,5 +238,5 @@ Effect = (
     | LossMadeGood
     | TrimLog
     | DeleteSnapshot
-    | ReadyToStop
+    | Notice
 )

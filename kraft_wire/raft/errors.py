@@ -1,18 +1,19 @@
-"""What raft refuses to do, and what it cannot go on after."""
+"""The exceptions of the raft package."""
 
 from __future__ import annotations
 
 
 class RaftError(Exception):
-    """The base of this package's exceptions."""
+    """The base class of this package's exceptions."""
 
 
 class CannotStart(RaftError):
-    """This node must not take part in the quorum as it is configured and stored; says what to do about it."""
+    """This node must not take part in the quorum with this configuration and storage. The text says what to
+    do."""
 
 
 class NotLeader(RaftError):
-    """Only the leader appends, and this node isn't (any longer). Nothing was appended."""
+    """This node does not lead, or no longer, so it cannot append. Nothing was appended."""
 
     def __init__(self, epoch: int, leader_id: int | None) -> None:
         super().__init__(epoch, leader_id)
@@ -20,13 +21,13 @@ class NotLeader(RaftError):
         self.leader_id = leader_id
 
     def __str__(self) -> str:
-        leader = "nobody is known to" if self.leader_id is None else f"node {self.leader_id} does"
+        leader = "the leader is unknown" if self.leader_id is None else f"node {self.leader_id} does"
         return f"this node does not lead epoch {self.epoch}; {leader}"
 
 
 class InvariantViolated(RaftError):
-    """Something happened that the protocol rules out. The node must stop before it answers anybody."""
+    """An event that the protocol rules out. The node must stop before it answers any request."""
 
 
 class IllegalTransition(InvariantViolated):
-    """A change of role that the protocol does not know."""
+    """A change of role that the protocol doesn't allow."""

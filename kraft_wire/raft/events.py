@@ -1,5 +1,4 @@
-"""What happens to the raft core: each event is fed to ``RaftCore.step`` with the time at which it
-happened."""
+"""The events of the raft core. Each is passed to ``RaftCore.step`` with the time at which it happened."""
 
 from __future__ import annotations
 
@@ -13,14 +12,14 @@ from kraft_wire.protocol.message import Message
 
 
 class Now(msgspec.Struct, frozen=True, gc=False):
-    """One reading of both clocks: ``monotonic_ms`` for deadlines, ``wall_ms`` for timestamps in batches."""
+    """The time of both clocks: ``monotonic_ms`` for deadlines, ``wall_ms`` for timestamps in batches."""
 
     monotonic_ms: int
     wall_ms: int
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):
-    """The node is up: log and quorum-state are loaded."""
+    """The node has started: log and quorum-state are loaded."""
 
 
 class Tick(msgspec.Struct, frozen=True, gc=False):
@@ -28,9 +27,10 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
 
 
 class RpcRequest(msgspec.Struct, frozen=True):
-    """A peer asks (Fetch, FetchSnapshot, Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum).
+    """A peer sent a request: Fetch, FetchSnapshot, Vote, BeginQuorumEpoch, EndQuorumEpoch or DescribeQuorum.
 
-    ``token`` names the request in the effect that answers it; ``listener`` is where it came in.
+    ``token`` identifies the request in the effect that answers it. ``listener`` is the listener that received
+    it.
     """
 
     token: Hashable
@@ -40,21 +40,21 @@ class RpcRequest(msgspec.Struct, frozen=True):
 
 
 class RequestAbandoned(msgspec.Struct, frozen=True):
-    """The peer that sent the request is gone; a parked answer to it is dropped."""
+    """The peer that sent the request has disconnected; a parked answer to it is dropped."""
 
     token: Hashable
 
 
 class Failure(Enum):
-    """Why a request of ours got no answer."""
+    """The reason why a request got no answer."""
 
     LOST = "the connection was refused, reset or closed"
-    """Evidence that the peer's process is gone, or was."""
+    """A sign that the peer's process has stopped or restarted."""
 
-    TIMED_OUT = "nothing came in time"
-    UNSUPPORTED = "the peer doesn't serve the API, or not in the version that this needs"
-    UNSENDABLE = "it can't be written: what it should say has no place in it"
-    GARBLED = "what came was no answer to it"
+    TIMED_OUT = "no answer came in time"
+    UNSUPPORTED = "the peer doesn't serve the API in the version that the request needs"
+    UNSENDABLE = "the request can't be encoded in a version that the peer serves"
+    GARBLED = "the bytes that came are no answer to the request"
 
 
 class ResponseReceived(msgspec.Struct, frozen=True):
@@ -65,17 +65,20 @@ class ResponseReceived(msgspec.Struct, frozen=True):
 
 
 class RequestFailed(msgspec.Struct, frozen=True):
-    """A ``SendRequest`` gets no answer. Time-outs are the core's own business: ``TIMED_OUT`` comes from
-    outside only for what shared the connection of a request that the core has cancelled."""
+    """A ``SendRequest`` got no answer.
+
+    The core checks time-outs itself. ``TIMED_OUT`` comes from outside only for requests that shared the
+    connection of a request that the core cancelled.
+    """
 
     request_id: int
     failure: Failure
 
 
 class Propose(msgspec.Struct, frozen=True):
-    """The leader's state machine wants these encoded records in the log, as one batch.
+    """The leader's state machine asks to append these encoded records as one batch.
 
-    The step raises NotLeader or BatchTooLarge to whoever proposes, and then has changed nothing.
+    ``step`` raises NotLeader or BatchTooLarge if the batch is rejected; then nothing has changed.
     """
 
     values: tuple[bytes, ...]
@@ -84,8 +87,8 @@ class Propose(msgspec.Struct, frozen=True):
 class Flushed(msgspec.Struct, frozen=True, gc=False):
     """Every byte below ``end_offset`` (exclusive) is on stable storage.
 
-    ``generation`` is the core's ``log_generation`` when the flush began. The log may have been cut since, and
-    may have grown again: a flush of an older generation says nothing of what is there now.
+    ``generation`` is the core's ``log_generation`` when the flush began. The log may have been truncated
+    since and may have grown again, so the flush of an older generation is ignored.
     """
 
     end_offset: int
@@ -93,17 +96,21 @@ class Flushed(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogTruncated(msgspec.Struct, frozen=True, gc=False):
-    """``TruncateLog`` is done: the log ends at ``end_offset``, which is lower than asked for where that was
-    within a batch; so many bytes of segments are gone."""
+    """``TruncateLog`` is done.
+
+    The log ends at ``end_offset``, which is lower than requested if the requested offset was within a batch.
+    ``deleted_bytes`` were deleted from segments.
+    """
 
     end_offset: int
     deleted_bytes: int
 
 
 class SnapshotVerified(msgspec.Struct, frozen=True):
-    """After ``VerifySnapshot``: a fetched snapshot is whole, and on stable storage under its temporary name.
+    """``VerifySnapshot`` succeeded: a fetched snapshot is complete and on stable storage under its temporary
+    name.
 
-    ``control_records`` are its KRaftVersionRecord and VotersRecord, where it has any.
+    ``control_records`` are its KRaftVersionRecord and VotersRecord, if it has any.
     """
 
     snapshot_id: SnapshotId
@@ -113,14 +120,14 @@ class SnapshotVerified(msgspec.Struct, frozen=True):
 
 
 class SnapshotRejected(msgspec.Struct, frozen=True):
-    """After ``VerifySnapshot``: what was fetched isn't a snapshot, and is gone."""
+    """``VerifySnapshot`` failed: the fetched file is not a snapshot and was deleted."""
 
     snapshot_id: SnapshotId
     reason: str
 
 
 class SnapshotWritten(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot is complete on stable storage; ``size_bytes`` is its file's length."""
+    """A snapshot is complete on stable storage; ``size_bytes`` is the length of its file."""
 
     snapshot_id: SnapshotId
     size_bytes: int
@@ -128,13 +135,13 @@ class SnapshotWritten(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogTrimmed(msgspec.Struct, frozen=True, gc=False):
-    """``TrimLog`` is done: so many bytes of segments are gone. Retention goes on with the rest."""
+    """``TrimLog`` is done: ``deleted_bytes`` of segments were deleted. Retention then continues."""
 
     deleted_bytes: int
 
 
 class ShutDown(msgspec.Struct, frozen=True, gc=False):
-    """The node stops gracefully: a leader hands over if there is anybody to hand over to."""
+    """The node stops gracefully: a leader hands over to another voter if there is one."""
 
 
 Event = (

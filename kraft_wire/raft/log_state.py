@@ -1,4 +1,4 @@
-"""What raft knows of its log and snapshots, without the bytes (Kafka's RaftLog, KafkaRaftLog)."""
+"""The offsets, epochs and snapshots of the log, without its bytes (Kafka's RaftLog, KafkaRaftLog)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from kraft_wire.raft.errors import CannotStart, InvariantViolated
 
 
 class Diverged(msgspec.Struct, frozen=True, gc=False):
-    """A follower's log parts from ours: up to ``end`` they can agree."""
+    """A follower's log diverges from ours: the two can agree at most up to ``end``."""
 
     end: EpochEnd
 
 
 class NeedsSnapshot(msgspec.Struct, frozen=True, gc=False):
-    """What a follower asks for is no longer in the log: it has to begin with this snapshot."""
+    """The records that a follower asks for are no longer in the log: it has to start with this snapshot."""
 
     id: SnapshotId
 
 
 class LogState:
-    """Offsets, epochs and snapshots. ``flushed_offset`` is the end of what is on stable storage.
-    ``generation`` counts how often the log was cut or begun anew."""
+    """The offsets, epochs and snapshots of the log.
+
+    ``flushed_offset`` is the end of the records that are on stable storage. ``generation`` counts how often
+    the log was truncated or restarted from a snapshot.
+    """
 
     __slots__ = (
         "end_offset",
@@ -50,16 +53,16 @@ class LogState:
         latest = self.latest_snapshot
         if self.start_offset > 0 and (latest is None or latest.end_offset < self.start_offset):
             raise CannotStart(
-                f"the log begins at offset {self.start_offset} and no snapshot covers what was before"
+                f"the log starts at offset {self.start_offset} and no snapshot covers the records before it"
                 f" (newest: {_show(latest)}): restore the missing .checkpoint file, or the whole folder"
             )
         if latest is not None and latest.end_offset > self.end_offset:
             raise CannotStart(
                 f"snapshot {_show(latest)} is ahead of the log, which ends at offset {self.end_offset}:"
-                " the log has to be emptied, to begin at the snapshot's end"
+                " the log must be emptied so that it starts at the snapshot's end"
             )
 
-    # What there is.
+    # Queries.
 
     @property
     def latest_snapshot(self) -> SnapshotId | None:
@@ -71,13 +74,16 @@ class LogState:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record, be it in the log or in a snapshot; 0 for an empty log."""
+        """The epoch of the last record, in the log or in a snapshot; 0 for an empty log."""
         if self.epochs.latest_epoch is not None:
             return self.epochs.latest_epoch
         return self.latest_snapshot.epoch if self.latest_snapshot is not None else 0
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch of the record at ``offset``. Raises KeyError where only a forgotten snapshot knew it."""
+        """Return the epoch of the record at ``offset``.
+
+        Raises KeyError if neither the log nor a snapshot that is kept knows it.
+        """
         if offset >= self.end_offset:
             raise KeyError(f"there is no record at offset {offset}, the log ends at {self.end_offset}")
         if offset >= self.start_offset:
@@ -90,14 +96,16 @@ class LogState:
         raise KeyError(f"offset {offset} is below the log's start {self.start_offset}")
 
     def snapshot(self, snapshot_id: SnapshotId) -> SnapshotInfo | None:
-        """A snapshot that is on disk."""
+        """Return the snapshot of this id, None if it is not on disk."""
         return next((info for info in self.snapshots if info.id == snapshot_id), None)
 
-    # Where a follower stands.
+    # Comparing a follower's log.
 
     def compare(self, offset: int, epoch: int) -> Diverged | NeedsSnapshot | None:
-        """Whether a log that ends at ``offset`` with a record of ``epoch`` is a beginning of ours: None if
-        so."""
+        """Compare the log of a follower, which ends at ``offset`` with a record of ``epoch``, with ours.
+
+        Returns None if it is a prefix of ours.
+        """
         if offset == 0:
             latest = self.latest_snapshot
             if latest is not None and latest != BOOTSTRAP_SNAPSHOT_ID:
@@ -106,7 +114,7 @@ class LogState:
                 return None
         if self._is_before_log(offset, epoch):
             latest = self.latest_snapshot
-            assert latest is not None  # a log that begins later than 0 has a snapshot: checked at the start
+            assert latest is not None  # a log that starts above 0 has a snapshot: checked at startup
             return NeedsSnapshot(latest)
         end = self.end_for_epoch(epoch)
         if end.epoch != epoch or end.end_offset < offset:
@@ -122,7 +130,7 @@ class LogState:
         return offset == self.start_offset and epoch != earliest.epoch
 
     def end_for_epoch(self, epoch: int) -> EpochEnd:
-        """The newest epoch that isn't above ``epoch``, and where it ends in our log."""
+        """Return the newest epoch that isn't above ``epoch``, and the offset at which it ends in our log."""
         if self.epochs.latest_epoch is None:
             return EpochEnd(self.last_epoch, self.end_offset)
         end = self.epochs.end_offset_for_epoch(epoch, self.end_offset)
@@ -131,17 +139,19 @@ class LogState:
             return EpochEnd(earliest.epoch, earliest.end_offset)
         return end
 
-    # What changes.
+    # Changes.
 
-    def appended(self, epoch: int, next_offset: int, size_bytes: int) -> None:
-        """A batch was appended."""
+    def note_append(self, epoch: int, next_offset: int, size_bytes: int) -> None:
+        """Note that a batch was appended."""
         self.epochs.assign(epoch, self.end_offset)
         self.end_offset = next_offset
         self.size_bytes += size_bytes
 
-    def flushed(self, end_offset: int, generation: int) -> None:
-        """Everything below ``end_offset`` is on stable storage; said of an older generation it means nothing.
-        Raises InvariantViolated for what was never appended."""
+    def note_flush(self, end_offset: int, generation: int) -> None:
+        """Note that everything below ``end_offset`` is on stable storage.
+
+        A flush of an older generation is ignored. Raises InvariantViolated for an offset above the log's end.
+        """
         if generation != self.generation:
             return
         if end_offset > self.end_offset:
@@ -151,28 +161,31 @@ class LogState:
         self.flushed_offset = max(self.flushed_offset, end_offset)
 
     def truncate_to(self, end_offset: int) -> None:
-        """The log was cut; what remains is on stable storage."""
+        """Note that the log was truncated; the rest is on stable storage."""
         self.epochs.truncate_from_end(end_offset)
         self.end_offset = self.flushed_offset = end_offset
         self.generation += 1
 
-    def begin_at(self, info: SnapshotInfo) -> list[SnapshotId]:
-        """The log is empty and begins at the end of a snapshot that was installed; returns the older
-        snapshots, which are forgotten: nothing follows them."""
+    def reset_to_snapshot(self, info: SnapshotInfo) -> list[SnapshotId]:
+        """Note that the log is empty and starts at the end of an installed snapshot.
+
+        Returns the ids of the older snapshots, which are forgotten because no log follows them.
+        """
         self.epochs = EpochCache()
         self.end_offset = self.flushed_offset = info.id.end_offset
         self.size_bytes = 0
         self.generation += 1
         if self.snapshot(info.id) is None:
             self.add_snapshot(info)
-        return self.start_at(info.id)
+        return self.advance_start(info.id)
 
     def add_snapshot(self, info: SnapshotInfo) -> None:
         self.snapshots.append(info)
         self.snapshots.sort(key=_by_epoch_and_offset)
 
-    def start_at(self, snapshot_id: SnapshotId) -> list[SnapshotId]:
-        """Let the log begin at a snapshot's end; returns the older snapshots, which are forgotten."""
+    def advance_start(self, snapshot_id: SnapshotId) -> list[SnapshotId]:
+        """Let the log start at a snapshot's end. Returns the ids of the older snapshots, which are
+        forgotten."""
         key = (snapshot_id.epoch, snapshot_id.end_offset)
         forgotten = [info.id for info in self.snapshots if _by_epoch_and_offset(info) < key]
         self.snapshots = [info for info in self.snapshots if _by_epoch_and_offset(info) >= key]

@@ -1,11 +1,13 @@
-"""Requests of ours that are under way, and when a peer may be asked again (Kafka's RequestManager).
+"""Track the requests in flight, and when a peer may be asked again (Kafka's RequestManager).
 
-A peer has at most one request of a lane at a time: Fetch and FetchSnapshot, which it may answer late, are one
-lane, all else is the other. A peer that failed is left alone for a while, longer each time.
+Each peer has two lanes with at most one request in flight each: one lane for Fetch and FetchSnapshot, which a
+peer may answer late, and one for all other requests. After a failure the peer is not asked again for a
+backoff, which grows with each failure in a row.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,20 +16,31 @@ import msgspec
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
-from kraft_wire.raft.voters import Peer
+from kraft_wire.raft.membership.voters import Peer
 
 MAX_BACKOFF_DOUBLINGS: Final = 4
-"""20 ms become 320 at most: asking one that is gone costs little, and one that comes back is noticed soon."""
+"""The backoff grows from 20 ms to 320 ms at most. Asking a dead peer costs little, and one that comes back is
+noticed soon."""
 
-Lane = tuple[int, bool]
+
+class Lane(enum.Enum):
+    """One of the two lanes of a peer. A sender uses a connection for each."""
+
+    CONTROL = "control"
+    FETCH = "fetch"
 
 
-def _lane(peer: Peer, request_type: type[Message]) -> Lane:
-    return peer.id, request_type in (FetchRequest, FetchSnapshotRequest)
+def lane_of(request_type: type[Message]) -> Lane:
+    """Return the lane of a kind of request: Fetch and FetchSnapshot have their own."""
+    return Lane.FETCH if request_type in (FetchRequest, FetchSnapshotRequest) else Lane.CONTROL
+
+
+def _slot(peer: Peer, request_type: type[Message]) -> tuple[int, Lane]:
+    return peer.id, lane_of(request_type)
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request that was sent, and the epoch in which that was."""
+    """A request in flight, and the epoch in which it was sent."""
 
     peer: Peer
     request: Message
@@ -36,77 +49,82 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Outgoing:
-    """Calls by request id. Times are monotonic milliseconds."""
+    """The requests in flight, by request id. All times are monotonic milliseconds."""
 
-    __slots__ = ("_busy", "_calls", "_failures", "_last_id", "_resting")
+    __slots__ = ("_backoff_until_ms", "_calls", "_failures", "_in_flight", "_last_id")
 
     def __init__(self) -> None:
         self._last_id = 0
         self._calls: dict[int, Call] = {}
-        self._busy: dict[Lane, int] = {}
+        self._in_flight: dict[tuple[int, Lane], int] = {}
         self._failures: dict[int, int] = {}
-        self._resting: dict[int, int] = {}
+        self._backoff_until_ms: dict[int, int] = {}
 
     def is_ready(self, peer: Peer, request_type: type[Message], now_ms: int) -> bool:
-        """Whether the peer can be asked now."""
-        return _lane(peer, request_type) not in self._busy and not self.is_resting(peer, now_ms)
+        """Whether a request of this type can be sent to the peer now."""
+        return _slot(peer, request_type) not in self._in_flight and not self.is_backing_off(peer, now_ms)
 
-    def is_resting(self, peer: Peer, now_ms: int) -> bool:
-        """Whether the peer failed a moment ago."""
-        until_ms = self._resting.get(peer.id)
+    def is_backing_off(self, peer: Peer, now_ms: int) -> bool:
+        """Whether the peer failed recently and must not be asked yet."""
+        until_ms = self._backoff_until_ms.get(peer.id)
         return until_ms is not None and now_ms < until_ms
 
     def is_fetching(self) -> bool:
-        """Whether a Fetch or FetchSnapshot is under way, to whomever."""
-        return any(is_fetch for _, is_fetch in self._busy)
+        """Whether a Fetch or FetchSnapshot is in flight to any peer."""
+        return any(lane is Lane.FETCH for _, lane in self._in_flight)
 
     def begin(self, peer: Peer, request: Message, epoch: int, deadline_ms: int) -> int:
-        """Note a request that is sent now; returns its id."""
+        """Register a request that is sent now and return its id."""
         self._last_id += 1
         self._calls[self._last_id] = Call(peer, request, epoch, deadline_ms)
-        self._busy[_lane(peer, type(request))] = self._last_id
+        self._in_flight[_slot(peer, type(request))] = self._last_id
         return self._last_id
 
-    def take(self, request_id: int) -> Call | None:
-        """The call that this was the end of; None for one that nobody waits for any longer."""
+    def finish(self, request_id: int) -> Call | None:
+        """Remove a call that has ended and return it; None if it was forgotten before."""
         call = self._calls.pop(request_id, None)
         if call is not None:
-            del self._busy[_lane(call.peer, type(call.request))]
+            del self._in_flight[_slot(call.peer, type(call.request))]
         return call
 
     def forget_all(self) -> list[int]:
-        """The role in which all of this was asked is over; what is asked in the next one is worth a try at
-        once. Returns the ids of fetches, whose connections may be kept waiting."""
-        fetches = [request_id for (_, is_fetch), request_id in self._busy.items() if is_fetch]
+        """Forget all calls and backoffs, because the role that they belong to is over.
+
+        Returns the ids of the fetches: their connections may be blocked by a peer that answers late.
+        """
+        fetches = [request_id for (_, lane), request_id in self._in_flight.items() if lane is Lane.FETCH]
         self._calls.clear()
-        self._busy.clear()
+        self._in_flight.clear()
         self._failures.clear()
-        self._resting.clear()
+        self._backoff_until_ms.clear()
         return fetches
 
     def take_expired(self, now_ms: int) -> Iterator[tuple[int, Call]]:
-        """The calls that have waited too long, with their ids."""
+        """Remove the calls that are overdue, and yield them with their ids."""
         for request_id in [id for id, call in self._calls.items() if call.deadline_ms <= now_ms]:
-            call = self.take(request_id)
+            call = self.finish(request_id)
             if call is not None:
                 yield request_id, call
 
     def failed(self, peer: Peer, now_ms: int, backoff_ms: int) -> None:
-        """Leave the peer alone: for ``backoff_ms``, doubled with each failure in a row."""
+        """Back off from the peer for ``backoff_ms``, doubled with each failure in a row."""
         doublings = min(self._failures.get(peer.id, 0), MAX_BACKOFF_DOUBLINGS)
         self._failures[peer.id] = doublings + 1
-        self._resting[peer.id] = now_ms + (backoff_ms << doublings)
+        self._backoff_until_ms[peer.id] = now_ms + (backoff_ms << doublings)
 
     def succeeded(self, peer: Peer) -> None:
-        """The peer answers."""
+        """End the peer's backoff, because it answers."""
         if self._failures:
             self._failures.pop(peer.id, None)
-            self._resting.pop(peer.id, None)
+            self._backoff_until_ms.pop(peer.id, None)
 
     def next_deadline_ms(self, now_ms: int) -> int | None:
-        """When the next call has waited too long, or the next peer may be asked again."""
-        if self._resting:
-            self._resting = {id: until_ms for id, until_ms in self._resting.items() if until_ms > now_ms}
+        """Return the time at which the next call is overdue or the next backoff ends; None if there is
+        none."""
+        if self._backoff_until_ms:
+            self._backoff_until_ms = {
+                id: until_ms for id, until_ms in self._backoff_until_ms.items() if until_ms > now_ms
+            }
         deadlines = [call.deadline_ms for call in self._calls.values()]
-        deadlines.extend(self._resting.values())
+        deadlines.extend(self._backoff_until_ms.values())
         return min(deadlines, default=None)

@@ -1,21 +1,22 @@
-"""Which snapshots and how much of the log are kept (KIP-630; KafkaRaftLog's cleaning).
+"""Decide how many snapshots and how much of the log are kept (KIP-630; KafkaRaftLog's cleaning).
 
-The log begins at the end of a snapshot that is on disk, and nowhere else (KAFKA-14238, KAFKA-14240): a
-snapshot goes only together with the log up to the next one, and the newest stays whatever the limits say.
+The log always starts at the end of a snapshot that is on disk (KAFKA-14238, KAFKA-14240). So a snapshot is
+deleted only together with the log up to the next snapshot, and the newest one is kept whatever the limits
+are.
 """
 
 from __future__ import annotations
 
-from kraft_wire.raft import describe
 from kraft_wire.raft.config import SnapshotInfo
 from kraft_wire.raft.effects import DeleteSnapshot, TrimLog
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import LogTrimmed, SnapshotWritten
-from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.leader import describe_quorum
+from kraft_wire.raft.quorum_state import QuorumState
 
 
-def start(quorum: Quorum) -> None:
-    """Delete what an interrupted deletion left: snapshots below the log's start."""
+def start(quorum: QuorumState) -> None:
+    """Delete the snapshots below the log start offset, which an interrupted deletion left."""
     stale = [info.id for info in quorum.log.snapshots if info.id.end_offset < quorum.log.start_offset]
     for snapshot_id in stale:
         quorum.emit(DeleteSnapshot(snapshot_id))
@@ -23,12 +24,13 @@ def start(quorum: Quorum) -> None:
     _schedule(quorum)
 
 
-def snapshot_written(quorum: Quorum, event: SnapshotWritten) -> None:
-    """A snapshot is complete. Raises InvariantViolated when it isn't one of what is committed in this log."""
+def handle_snapshot_written(quorum: QuorumState, event: SnapshotWritten) -> None:
+    """Register a new snapshot. Raises InvariantViolated if it isn't a snapshot of committed records of this
+    log."""
     snapshot_id, log = event.snapshot_id, quorum.log
     if snapshot_id.end_offset > quorum.committed_offset:
         raise InvariantViolated(
-            f"snapshot {snapshot_id} is above the high watermark {quorum.committed_offset}"
+            f"snapshot {snapshot_id} is above the committed offset {quorum.committed_offset}"
         )
     if snapshot_id.end_offset < log.start_offset:
         quorum.emit(DeleteSnapshot(snapshot_id))
@@ -36,7 +38,7 @@ def snapshot_written(quorum: Quorum, event: SnapshotWritten) -> None:
     if log.snapshot(snapshot_id) is None:
         if quorum.snapshot_id_at(snapshot_id.end_offset) != snapshot_id:
             raise InvariantViolated(
-                f"snapshot {snapshot_id} ends with another epoch than the log has there,"
+                f"snapshot {snapshot_id} has another epoch than the log before its end offset,"
                 f" {log.epoch_at(snapshot_id.end_offset - 1)}"
             )
         log.add_snapshot(SnapshotInfo(snapshot_id, event.size_bytes, event.last_contained_log_timestamp_ms))
@@ -44,51 +46,52 @@ def snapshot_written(quorum: Quorum, event: SnapshotWritten) -> None:
     _clean(quorum)
 
 
-def log_trimmed(quorum: Quorum, event: LogTrimmed) -> None:
-    """Segments are gone: go on with the next snapshot, if the limits still ask for it."""
+def handle_log_trimmed(quorum: QuorumState, event: LogTrimmed) -> None:
+    """Continue with the next snapshot if the limits are still exceeded."""
     quorum.log.size_bytes -= event.deleted_bytes
     quorum.is_trimming = False
     _clean(quorum)
 
 
-def on_deadline(quorum: Quorum) -> None:
-    """Look at the limits every minute, and at who has fallen silent."""
+def on_deadline(quorum: QuorumState) -> None:
+    """Check the limits and the silent observers once per cleaning interval."""
     if quorum.now.monotonic_ms < quorum.cleaning_deadline_ms:
         return
     _schedule(quorum)
     if quorum.leadership is not None:
-        describe.drop_silent_observers(quorum, quorum.leadership)
+        describe_quorum.drop_silent_observers(quorum, quorum.leadership)
     _clean(quorum)
 
 
-def _schedule(quorum: Quorum) -> None:
+def _schedule(quorum: QuorumState) -> None:
     quorum.cleaning_deadline_ms = quorum.now.monotonic_ms + quorum.config.cleaning_interval_ms
 
 
-def _clean(quorum: Quorum) -> None:
-    """Drop the oldest snapshot and the log below the next one, if the limits ask for it.
+def _clean(quorum: QuorumState) -> None:
+    """Drop the oldest snapshot and the log below the next one if the limits are exceeded.
 
-    How many bytes that frees is known only when it is done: one at a time, and ``log_trimmed`` goes on.
+    The number of freed bytes is known only afterwards, so one snapshot is dropped at a time;
+    ``handle_log_trimmed`` continues.
     """
     log = quorum.log
     if quorum.is_trimming or len(log.snapshots) < 2:
         return
     oldest, following = log.snapshots[0], log.snapshots[1]
-    if not (_is_too_much(quorum) or _is_too_old(quorum, oldest)):
+    if not (_exceeds_size_limit(quorum) or _exceeds_age_limit(quorum, oldest)):
         return
     quorum.is_trimming = True
-    forgotten = log.start_at(following.id)
+    forgotten = log.advance_start(following.id)
     quorum.emit(TrimLog(log.start_offset))
     for snapshot_id in forgotten:
         quorum.emit(DeleteSnapshot(snapshot_id))
 
 
-def _is_too_much(quorum: Quorum) -> bool:
+def _exceeds_size_limit(quorum: QuorumState) -> bool:
     limit = quorum.config.max_retention_bytes
     snapshot_bytes = sum(info.size_bytes for info in quorum.log.snapshots)
     return 0 <= limit < quorum.log.size_bytes + snapshot_bytes
 
 
-def _is_too_old(quorum: Quorum, snapshot: SnapshotInfo) -> bool:
+def _exceeds_age_limit(quorum: QuorumState, snapshot: SnapshotInfo) -> bool:
     limit = quorum.config.max_retention_ms
     return 0 <= limit < quorum.now.wall_ms - snapshot.last_contained_log_timestamp_ms

@@ -1,10 +1,10 @@
-"""A node's roles, which of them may follow which, and whom each of them votes for (Kafka's QuorumState).
+"""The roles of a node, the transitions between them, and their votes (Kafka's QuorumState).
 
-Every role knows its epoch, the leader and vote of that epoch as far as there are any, where the leader
-listens, and the (monotonic) deadline by which something has to happen, None where nothing has to.
+Every role knows its epoch, the leader and the vote of that epoch if there are any, the leader's endpoints,
+and the monotonic deadline by which something has to happen, None if nothing has to.
 
-Transitions are data: what is not in ``TRANSITIONS`` raises. Following KIP-996, Prospective asks for pre-votes
-in its epoch and remembers nothing on disk; only Candidate raises the epoch.
+Transitions are data: a transition that isn't in ``TRANSITIONS`` raises an error. As in KIP-996, Prospective
+asks for pre-votes in its epoch and writes nothing to disk; only Candidate raises the epoch.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from typing import ClassVar, Final
 import msgspec
 
 from kraft_wire.log.files import ElectionState
+from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft.errors import IllegalTransition
-from kraft_wire.raft.following import Following
-from kraft_wire.raft.leadership import Leadership
+from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.majority import Tally
-from kraft_wire.raft.resignation import Resignation
-from kraft_wire.raft.voters import Endpoints, ReplicaKey
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey
 
 
 class Role(Enum):
-    """What a node is in its epoch."""
+    """The role of a node in its epoch."""
 
     UNATTACHED = "Unattached"
     PROSPECTIVE = "Prospective"
@@ -35,8 +34,14 @@ class Role(Enum):
     RESIGNED = "Resigned"
 
 
+def live_leader_id(role: Role, leader_id: int | None) -> int | None:
+    """Return the leader, as far as a node in this role believes that it leads. A candidate and a resigned
+    leader only remember the leader of their epoch."""
+    return leader_id if role in (Role.LEADER, Role.FOLLOWER) else None
+
+
 class EpochRule(Enum):
-    """How a transition's new epoch relates to the old one."""
+    """The relation between a transition's new epoch and the old one."""
 
     SAME = "the same epoch"
     HIGHER = "a higher epoch"
@@ -60,7 +65,7 @@ TRANSITIONS: Final[Mapping[Role, Mapping[Role, EpochRule]]] = {
     },
     Role.PROSPECTIVE: {
         Role.UNATTACHED: EpochRule.NOT_LOWER,
-        Role.CANDIDATE: EpochRule.HIGHER,  # by more than one where quorum-state was lost
+        Role.CANDIDATE: EpochRule.HIGHER,  # by more than one if quorum-state was lost
         Role.FOLLOWER: EpochRule.NOT_LOWER,
     },
     Role.CANDIDATE: {
@@ -87,11 +92,54 @@ TRANSITIONS: Final[Mapping[Role, Mapping[Role, EpochRule]]] = {
 }
 
 DURABLE: Final = frozenset({Role.UNATTACHED, Role.CANDIDATE, Role.LEADER, Role.FOLLOWER})
-"""Roles that are on stable storage before the node acts in them. The others only forget."""
+"""The roles that are on stable storage before the node acts in them. The others only forget state."""
+
+
+class FetchingSnapshot(msgspec.Struct):
+    """A snapshot that a follower fetches in pieces.
+
+    ``position`` is the number of bytes received so far. Once ``is_complete``, all bytes are there and the
+    snapshot is being verified; then ``next_keepalive_ms`` is when leader and follower have to hear of each
+    other again.
+    """
+
+    id: SnapshotId
+    position: int = 0
+    is_complete: bool = False
+    next_keepalive_ms: int = 0
+
+
+class Following(msgspec.Struct):
+    """The state of a follower that changes while it follows (Kafka's FollowerState).
+
+    ``has_fetched``: the leader has answered a Fetch in this epoch, so it leads and needs no successor.
+    ``leader_is_gone``: the leader said that it stops, or the connection to it broke, and it hasn't answered
+    since.
+    """
+
+    has_fetched: bool = False
+    leader_is_gone: bool = False
+    snapshot: FetchingSnapshot | None = None
+
+    @property
+    def wants_successor(self) -> bool:
+        """Whether an election is welcome (KIP-996). Counting a broken connection as a reason is our rule."""
+        return self.leader_is_gone or not self.has_fetched
+
+
+class Resignation(msgspec.Struct):
+    """The state of a leader that has resigned: it notifies the other voters (Kafka's ResignedState).
+
+    ``successors`` are the other voters, the best candidate first. ``unacknowledged`` are the ids of those
+    that haven't acknowledged the resignation yet.
+    """
+
+    successors: tuple[ReplicaKey, ...] = ()
+    unacknowledged: set[int] = msgspec.field(default_factory=set)
 
 
 class Unattached(msgspec.Struct, frozen=True):
-    """Knows the epoch, and perhaps who leads it and whom it voted for, but has no leader to follow."""
+    """A node that knows the epoch, and perhaps its leader and its own vote, but has no leader to follow."""
 
     ROLE: ClassVar[Role] = Role.UNATTACHED
 
@@ -107,13 +155,14 @@ class Unattached(msgspec.Struct, frozen=True):
         return _election(self.epoch, self.leader_id, self.voted)
 
     def grants_vote(self, candidate: ReplicaKey, *, is_up_to_date: bool, is_pre_vote: bool) -> bool:
-        return _free_vote_goes_to(self, candidate, is_up_to_date, is_pre_vote)
+        return _grants_free_vote(self, candidate, is_up_to_date, is_pre_vote)
 
 
 class Prospective(msgspec.Struct, frozen=True):
-    """Asks whether it could win an election; keeps leader and vote of its epoch until it knows.
+    """A node that asks for pre-votes. It keeps the leader and the vote of its epoch until it knows the
+    result.
 
-    ``following`` is what it knew of the leader that it followed until now, None where it followed none.
+    ``following`` is its state as a follower until now, None if it followed no leader.
     """
 
     ROLE: ClassVar[Role] = Role.PROSPECTIVE
@@ -131,11 +180,11 @@ class Prospective(msgspec.Struct, frozen=True):
         return _election(self.epoch, self.leader_id, self.voted)
 
     def grants_vote(self, candidate: ReplicaKey, *, is_up_to_date: bool, is_pre_vote: bool) -> bool:
-        return _free_vote_goes_to(self, candidate, is_up_to_date, is_pre_vote)
+        return _grants_free_vote(self, candidate, is_up_to_date, is_pre_vote)
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """Voted for itself in an epoch that it raised."""
+    """A node that raised the epoch and voted for itself."""
 
     ROLE: ClassVar[Role] = Role.CANDIDATE
 
@@ -156,7 +205,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Leader(msgspec.Struct, frozen=True):
-    """Leads its epoch. What changes while it does is in ``leadership``."""
+    """The leader of its epoch. ``leadership`` holds the state that changes while it leads."""
 
     ROLE: ClassVar[Role] = Role.LEADER
     deadline_ms: ClassVar[int | None] = None
@@ -176,7 +225,7 @@ class Leader(msgspec.Struct, frozen=True):
 
 
 class Follower(msgspec.Struct, frozen=True):
-    """Knows the epoch's leader and where to find it."""
+    """A node that knows the epoch's leader and its endpoints."""
 
     ROLE: ClassVar[Role] = Role.FOLLOWER
 
@@ -196,7 +245,8 @@ class Follower(msgspec.Struct, frozen=True):
 
 
 class Resigned(msgspec.Struct, frozen=True):
-    """Led this epoch and no longer does: it shuts down, or has restarted. Nobody else can lead the epoch."""
+    """A node that led this epoch and no longer does: it shuts down or has restarted. No other node can lead
+    the epoch."""
 
     ROLE: ClassVar[Role] = Role.RESIGNED
     voted: ClassVar[ReplicaKey | None] = None
@@ -222,9 +272,9 @@ def check_transition(old: RoleState, new: RoleState) -> None:
     """Raise IllegalTransition unless ``new`` may follow ``old``."""
     rule = TRANSITIONS[old.ROLE].get(new.ROLE)
     if rule is None or not rule.allows(old.epoch, new.epoch):
-        allowed = f"needs {rule.value}" if rule is not None else "never happens"
+        problem = f"needs {rule.value}" if rule is not None else "is not allowed"
         raise IllegalTransition(
-            f"{old.ROLE.value} in epoch {old.epoch} to {new.ROLE.value} in epoch {new.epoch} {allowed}"
+            f"{old.ROLE.value} in epoch {old.epoch} to {new.ROLE.value} in epoch {new.epoch} {problem}"
         )
 
 
@@ -235,13 +285,16 @@ def _election(epoch: int, leader_id: int | None, voted: ReplicaKey | None) -> El
     return ElectionState(leader, epoch, voted.id, voted.directory_id)
 
 
-def _free_vote_goes_to(
+def _grants_free_vote(
     state: Unattached | Prospective, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool
 ) -> bool:
-    """One vote an epoch, to whoever has at least our log; the same candidate may ask again.
+    """Whether a node that follows no leader grants its vote: one vote per epoch, to a candidate whose log is
+    at least as up to date. The same candidate may ask again.
 
-    Where its directory was forgotten (quorum-state's version 0 has no room for it) nobody is known to be the
-    same any more, and the vote is spent. Java gives it to any directory of that id (KAFKA-16526)."""
+    quorum-state of version 0 has no field for the candidate's directory id. After a restart with it no
+    candidate equals the one that got the vote, so the vote is spent. Java grants it to any directory of that
+    node id (KAFKA-16526).
+    """
     if is_pre_vote:
         return is_up_to_date
     if state.voted is not None:

@@ -1,17 +1,18 @@
-"""Puts a node together from its configuration and what its folder holds."""
+"""Build a node from its configuration and its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kraft_wire.controller.context import ControllerState, VersionedRecord
-from kraft_wire.controller.node import Node
-from kraft_wire.controller.sessions import BrokerSessions
+from kraft_wire.controller.decision.api_table import ApiTable
+from kraft_wire.controller.decision.context import ControllerState, VersionedRecord
+from kraft_wire.controller.decision.sessions import BrokerSessions
+from kraft_wire.controller.node.node import Node
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
-from kraft_wire.metadata.features import bootstrap_records, supported_ranges
+from kraft_wire.metadata.features.supported import bootstrap_records, supported_ranges
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import (
@@ -26,21 +27,22 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import DurableState, RaftConfig, SnapshotInfo
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Now
-from kraft_wire.raft.voters import endpoints_of, static_voters
-from kraft_wire.server.config import ServerConfig
-from kraft_wire.server.config_endpoints import SECURITY_PROTOCOLS, Endpoint
+from kraft_wire.raft.membership.voters import endpoints_of, static_voters
+from kraft_wire.security.protocols import SECURITY_PROTOCOLS
+from kraft_wire.server.config.endpoints import Endpoint
+from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import get_logger
 from kraft_wire.storage.errors import CorruptLog
-from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.state_loading import load_state
+from kraft_wire.storage.log.metadata_log import LogConfig
+from kraft_wire.storage.snapshots.state_loading import load_state
 from kraft_wire.storage.store import Store
 
 log = get_logger(__name__)
 
 
 def open_store(config: ServerConfig) -> Store:
-    """Lock, check and recover the node's folders; what was found wrong, and mended, is logged."""
+    """Lock, check and recover the node's folders. Log what was wrong and how it was repaired."""
     store = Store.open(
         Path(config.metadata_log_dir),
         node_id=config.node_id,
@@ -52,13 +54,15 @@ def open_store(config: ServerConfig) -> Store:
             segment_ms=config.metadata_log.metadata_log_segment_ms,
         ),
     )
-    _report(store)
+    _report_recovery(store)
     return store
 
 
-def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint], now: Now) -> Node:
-    """The node as its folder left it: the newest snapshot is loaded, and of the log behind it applied what is
-    known to be committed."""
+def build_node(
+    config: ServerConfig, store: Store, apis: ApiTable, advertised: Sequence[Endpoint], now: Now
+) -> Node:
+    """Return the node in the state that its folder holds: the newest snapshot is loaded, and the part of the
+    log after it that is known to be committed is applied."""
     entropy = SystemEntropy()
     snapshot_id = _snapshot_to_load(store)
     metadata = _load_snapshot(store, snapshot_id)
@@ -71,11 +75,14 @@ def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:
-        log.warning("controller.quorum.voters is ignored: the voters are in the log", voters=str(core.voters))
+        log.warning(
+            "controller.quorum.voters ignored", reason="the voters are in the log", voters=str(core.voters)
+        )
     node = Node(
         core,
         state,
         entropy,
+        apis,
         start_offset=snapshot_id.end_offset,
         bootstrap=bootstrap_of(store),
         registration=_registration(config, advertised, entropy),
@@ -88,7 +95,7 @@ def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint
 
 
 def durable_state(store: Store) -> DurableState:
-    """What raft has to know of the folder."""
+    """Return the facts about the folder that raft needs."""
     snapshot_id = _snapshot_to_load(store)
     return DurableState(
         election=store.election,
@@ -141,10 +148,11 @@ def _voter_records_of_log(batches: Iterable[Batch]) -> Iterator[tuple[int, Messa
 
 
 def bootstrap_of(store: Store) -> list[VersionedRecord]:
-    """What the first leader of an empty log writes; Kafka's default where format left nothing.
+    """Return the records that the first leader of an empty log writes: those of the bootstrap file, or
+    Kafka's default if ``format`` wrote none.
 
-    Nothing where a snapshot has what became of it: damage to a file that nobody needs keeps nobody from
-    starting."""
+    The list is empty if there is a snapshot. The bootstrap file isn't needed then, so damage to it doesn't
+    stop the node from starting."""
     if _snapshot_to_load(store) != BOOTSTRAP_SNAPSHOT_ID:
         return []
     values = store.bootstrap_values()
@@ -201,25 +209,26 @@ def _registration(
     )
 
 
-def _report(store: Store) -> None:
+def _report_recovery(store: Store) -> None:
     recovery = store.recovery
     if recovery.torn_tail is not None:
-        log.warning("torn tail of the log cut off", found=recovery.torn_tail)
-    for path in recovery.made_anew:
-        log.warning("a damaged file is made anew", file=str(path))
+        log.warning("torn log tail truncated", found=recovery.torn_tail)
+    for path in recovery.rebuilt:
+        log.warning("damaged file rebuilt", file=str(path))
     for error, aside in zip(recovery.corrupt_snapshots, recovery.snapshots_set_aside, strict=True):
         log.error("corrupt snapshot set aside", file=str(aside), error=str(error))
     if recovery.log_reset_to is not None:
-        log.warning("the log began anew at the newest snapshot's end", offset=recovery.log_reset_to)
+        log.warning("log reset", end_offset=recovery.log_reset_to, reason="the newest snapshot ends there")
     if recovery.election_state_missing:
-        log.warning("quorum-state is missing beside a log that is not empty")
+        log.warning("quorum-state missing", log_end_offset=store.log.end_offset)
     if recovery.corrupt_quorum_state is not None:
         kept = str(recovery.quorum_state_set_aside)
         log.error("corrupt quorum-state set aside", file=kept, error=str(recovery.corrupt_quorum_state))
     files = [str(path) for path in recovery.log_set_aside]
     if recovery.corrupt_history is not None:
         log.warning(
-            "damage below a whole snapshot set aside; nothing is lost but history below the log's start",
+            "corrupt old segments set aside",
+            effect="only records that a snapshot covers are lost",
             file=str(recovery.corrupt_history.path),
             error=recovery.corrupt_history.summary,
             log_start_offset=store.log.start_offset,
@@ -231,9 +240,14 @@ def _report(store: Store) -> None:
         log.error("corrupt log set aside", file=str(found.path), error=problem, set_aside=files)
     if store.lost_below_offset is not None:
         log.warning(
-            "no vote and no candidacy until the log is fetched again from the leader",
+            "elections suspended",
+            reason="this node lost records; it fetches them from the leader first",
             log_end_offset=store.log.end_offset,
             lost_below_offset=store.lost_below_offset,
         )
     if store.no_vote_up_to_epoch >= 0:
-        log.warning("no vote in epochs in which this node may have voted", up_to=store.no_vote_up_to_epoch)
+        log.warning(
+            "votes suspended",
+            up_to_epoch=store.no_vote_up_to_epoch,
+            reason="this node may have voted in these epochs",
+        )

@@ -1,4 +1,4 @@
-"""Randomness, from a seed that the operating system gives."""
+"""Draw random numbers and ids, seeded by the operating system."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ RESERVED_IDS = 100
 
 
 class SystemEntropy:
-    """What the server gives to handlers and to raft. None of it is secret."""
+    """The randomness of handlers and of raft in a server. None of it is secret."""
 
     def __init__(self) -> None:
         self._random = random.Random(os.urandom(32))
 
     def uuid(self) -> Uuid:
-        """A random id; never one of the low hundred, which Kafka reserves, and never one whose text begins
-        with
-        "-", which command lines would take for an option."""
+        """Return a random id. It is never one of the lowest hundred, which Kafka reserves, and its text never
+        starts with "-", which command lines would read as an option."""
         while True:
             uuid = Uuid.from_random(self._random.randbytes(16))
             if int.from_bytes(uuid) >= RESERVED_IDS and not str(uuid).startswith("-"):
                 return uuid
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound)."""
+        """Return a uniform integer in [0, bound)."""
         return int(self._random.random() * bound)

@@ -1,7 +1,7 @@
-"""Structured logs on stderr: an event and its fields, as JSON lines for machines or as text on a terminal.
+"""Write structured logs to stderr: an event and its fields, as text or as JSON lines.
 
-The engine is the standard library's logging, which trio imports anyway; what other libraries log comes out in
-the same form. Call ``configure`` once, at the program's start; without it only warnings and errors show.
+The engine is the standard library's logging, which trio imports anyway. What other libraries log comes out in
+the same form. Call ``configure`` once, when the program starts; without it only warnings and errors show.
 """
 
 from __future__ import annotations
@@ -11,25 +11,33 @@ import os
 import re
 import sys
 import time
-from typing import Any, TextIO
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Final, Literal, TextIO, get_args
 
 import msgspec
 
-LEVELS = ("debug", "info", "warning", "error")
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+LEVELS: tuple[str, ...] = get_args(LogLevel)
+FORMATS: tuple[str, ...] = get_args(LogFormat)
 LEVEL_VARIABLE = "KRAFT_WIRE_LOG_LEVEL"
+FORMAT_VARIABLE = "KRAFT_WIRE_LOG_FORMAT"
 
+_Traceback = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 _PLAIN_VALUE = re.compile(r"[^\s\"=\x00-\x1f\x7f]+")
 
 
-class UnknownLevel(ValueError):
-    """A level that is none of ``LEVELS``."""
+class UnknownLogSetting(ValueError):
+    """A level that isn't in ``LEVELS``, or a format that isn't in ``FORMATS``."""
 
-    def __init__(self, level: str, where: str) -> None:
-        super().__init__(f"{where}: unknown log level {level!r}; use one of {', '.join(LEVELS)}")
+    def __init__(self, what: str, value: str, known: Sequence[str], where: str) -> None:
+        super().__init__(f"{where}: unknown log {what} {value!r}; use one of {', '.join(known)}")
 
 
 class Logger:
-    """Logs events with fields: ``log.info("broker registered", broker_id=1)``.
+    """A logger of events with fields: ``log.info("broker registered", broker_id=1)``.
 
     ``bind`` returns a logger that adds its fields to every event.
     """
@@ -56,7 +64,7 @@ class Logger:
         self._log(logging.ERROR, event, fields)
 
     def exception(self, event: str, **fields: object) -> None:
-        """An error with the traceback of the exception that is being handled."""
+        """Log an error with the traceback of the exception that is being handled."""
         self._log(logging.ERROR, event, fields, with_traceback=True)
 
     def _log(
@@ -65,32 +73,72 @@ class Logger:
         if not self._logger.isEnabledFor(level):
             return
         traceback = sys.exc_info() if with_traceback else None
-        record = logging.LogRecord(self._logger.name, level, "", 0, event, (), traceback)
-        record.__dict__["fields"] = self._fields | fields
-        self._logger.handle(record)
+        self._logger.handle(_Event(self._logger.name, level, event, self._fields | fields, traceback))
+
+
+_NO_SOURCE: Final[Mapping[str, object]] = logging.LogRecord("", 0, "", 0, "", (), None).__dict__
+
+
+class _Event(logging.LogRecord):
+    """A record without source, thread and process: no line shows them, and to find them costs more than all
+    the rest."""
+
+    def __init__(
+        self, name: str, level: int, event: str, fields: dict[str, object], traceback: _Traceback | None
+    ) -> None:
+        now = time.time()
+        self.__dict__.update(
+            _NO_SOURCE,
+            name=name,
+            levelno=level,
+            levelname=logging.getLevelName(level),
+            msg=event,
+            created=now,
+            msecs=now % 1 * 1000,
+            exc_info=traceback,
+            fields=fields,
+        )
 
 
 def get_logger(name: str) -> Logger:
-    """The logger of a module: pass ``__name__``."""
+    """Return the logger of a module: pass ``__name__``."""
     return Logger(logging.getLogger(name), {})
 
 
-def level_from_environment(option: str | None) -> str:
-    """The level that the option names, else the one of the environment, else "info". Raises UnknownLevel."""
-    if option is not None:
-        level, where = option, "--log-level"
-    else:
-        level, where = os.environ.get(LEVEL_VARIABLE, "info"), LEVEL_VARIABLE
-    if level.lower() not in LEVELS:
-        raise UnknownLevel(level, where)
-    return level.lower()
+def log_level(option: str | None) -> str:
+    """Return the level that the option names, else the environment, else "info".
+
+    Raises UnknownLogSetting.
+    """
+    return _setting("level", LEVELS, "--log-level", option, LEVEL_VARIABLE) or "info"
 
 
-def configure(level: str = "info", stream: TextIO | None = None) -> None:
-    """Send everything from ``level`` up to ``stream`` (stderr); replaces what an earlier call set up."""
+def log_format(option: str | None) -> str | None:
+    """Return the format that the option names, else the environment; None if neither does.
+
+    Raises UnknownLogSetting.
+    """
+    return _setting("format", FORMATS, "--log-format", option, FORMAT_VARIABLE)
+
+
+def _setting(what: str, known: Sequence[str], name: str, option: str | None, variable: str) -> str | None:
+    value, where = (option, name) if option is not None else (os.environ.get(variable), variable)
+    if value is None:
+        return None
+    if value.lower() not in known:
+        raise UnknownLogSetting(what, value, known, where)
+    return value.lower()
+
+
+def configure(level: str = "info", stream: TextIO | None = None, form: str | None = None) -> None:
+    """Send every event of ``level`` and above to ``stream`` (stderr), replacing the previous configuration.
+
+    Without ``form`` a terminal gets text and everything else JSON. If stderr is closed, nothing is written.
+    """
     stream = sys.stderr if stream is None else stream
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(TextFormatter() if stream.isatty() else JsonFormatter())
+    handler = logging.NullHandler() if stream is None else logging.StreamHandler(stream)
+    is_text = form == "text" if form is not None else stream is not None and stream.isatty()
+    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
     root = logging.getLogger()
     for old in [old for old in root.handlers if isinstance(old.formatter, TextFormatter | JsonFormatter)]:
         root.removeHandler(old)
@@ -99,7 +147,7 @@ def configure(level: str = "info", stream: TextIO | None = None) -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC, milliseconds), level, logger, event, then the event's fields."""
+    """Formats an event as a line of JSON: time (UTC, milliseconds), level, logger, event, then its fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, object] = {
@@ -115,12 +163,12 @@ class JsonFormatter(logging.Formatter):
         try:
             return msgspec.json.encode(entry, enc_hook=str).decode()
         except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
-            # A value that JSON cannot hold must not cost the event.
+            # The event must be logged even if JSON can't hold one of its values.
             return msgspec.json.encode({name: ascii(value) for name, value in entry.items()}).decode()
 
 
 class TextFormatter(logging.Formatter):
-    """For eyes: local time, level, event, fields, the logger's last name."""
+    """Formats an event as text: local time, level, the logger's last name, event, fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
@@ -138,9 +186,16 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _utc(record: logging.LogRecord) -> str:
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
+    return f"{_utc_second(int(record.created))}.{int(record.msecs):03d}Z"
+
+
+@lru_cache(maxsize=1)
+def _utc_second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def _readable(value: object) -> str:
-    text = str(value)
+    if isinstance(value, list | tuple):
+        return ",".join(map(_readable, value)) or "none"
+    text = "none" if value is None else str(value)
     return text if _PLAIN_VALUE.fullmatch(text) else ascii(text)

@@ -1,4 +1,4 @@
-"""A controller from start to end: folder, log, node, listeners, signals."""
+"""Run a controller from start to end: folder, log, node, listeners, signals."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from contextlib import contextmanager
 
 import trio
 
+from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.server.assembly import build_node, open_store
-from kraft_wire.server.config import ServerConfig
-from kraft_wire.server.connection import Limits
-from kraft_wire.server.file_limit import file_limit, max_connections, raise_file_limit
-from kraft_wire.server.listeners import Acceptor, advertised, bind
+from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.connection import Limits
+from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
+from kraft_wire.server.network.listeners import Acceptor, advertised, bind
 from kraft_wire.server.owner import NodeOwner, read_clocks
-from kraft_wire.server.quorum_watch import QuorumWatch, tell_start
+from kraft_wire.server.reports.node import NodeReports
+from kraft_wire.server.reports.quorum_watch import QuorumWatch, report_start
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
 
 SIGNALLED = 128
-"""Added to a signal's number where it is the exit status."""
+"""The exit status after a signal is this plus the signal's number."""
 
 log = get_logger(__name__)
 
 
 def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> int:
-    """Run a controller until SIGTERM, SIGINT or SIGHUP; returns the exit status after a graceful stop: 0, and
-    that of Java's processes after SIGHUP, since nobody hangs up to end a service.
+    """Run a controller until SIGTERM, SIGINT or SIGHUP, and return the exit status of a graceful stop: 0; or
+    129 after SIGHUP, as Java processes return, because SIGHUP isn't the way to stop a service.
 
-    ``when_bound`` is called once the folder is locked and every listener is bound.
+    ``when_bound`` is called when the folder is locked and every listener is bound.
 
-    Raises what keeps it from starting (StorageError, CannotStart, CannotListen), and DiskFailed,
-    ReplayError or InvariantViolated when it can't go on.
+    Raises StorageError, CannotStart or CannotListen if the controller can't start, and DiskFailed,
+    ReplayError or InvariantViolated if it can't continue.
     """
     store = open_store(config)
     with _single_error():
@@ -47,27 +49,32 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     bound = await bind(config.listeners, config.sockets.socket_listen_backlog_size)
     if when_bound is not None:
         when_bound()
-    node = build_node(config, store, advertised(config.advertised_listeners, bound), read_clocks())
-    tell_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
+    endpoints = advertised(config.advertised_listeners, bound)
+    node = build_node(config, store, CONTROLLER_APIS, endpoints, read_clocks())
+    report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
+    watch = QuorumWatch(node.core, store.properties.cluster_id)
     owner = NodeOwner(
         node,
         store,
         SnapshotProcess(store.folder.partition_path),
-        QuorumWatch(node.core, store.properties.cluster_id),
+        [NodeReports(), watch],
         client_id=f"raft-client-{config.node_id}",
+        unreachable=watch.unreachable,
     )
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
     raise_file_limit()
     acceptor = Acceptor(
         limits,
+        CONTROLLER_APIS,
         owner.submit,
         owner.abandon,
         lambda: min(config.sockets.max_connections, max_connections(file_limit())),
     )
-    with trio.open_signal_receiver(*_ending_signals()) as signals:
+    with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
-            nursery.start_soon(warm_up, owner.activated)
+            nursery.start_soon(watch.run)
+            nursery.start_soon(warm_up, owner.activated, CONTROLLER_APIS)
             async with trio.open_nursery() as accepting:
                 for listener in bound:
                     accepting.start_soon(acceptor.serve, listener)
@@ -80,15 +87,15 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     return received
 
 
-def _ending_signals() -> list[signal.Signals]:
-    """What stops it. Under nohup SIGHUP is ignored, and stays so."""
+def _stop_signals() -> list[signal.Signals]:
+    """Return the signals that stop the controller. Under nohup SIGHUP stays ignored."""
     signals = [signal.SIGTERM, signal.SIGINT]
     return signals if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*signals, signal.SIGHUP]
 
 
 @contextmanager
 def _single_error() -> Iterator[None]:
-    """Nurseries raise groups; what broke first is what the operator needs to see."""
+    """Raise the first error of an exception group: it is the one that the operator needs to see."""
     try:
         yield
     except BaseExceptionGroup as group:

@@ -1,7 +1,7 @@
-"""Snapshots, made by a process of their own: the event loop must not wait for millions of records.
+"""Write snapshots in a child process, so that the event loop doesn't wait for millions of records.
 
-The child (``kraft_wire.storage.snapshotter``) reads the newest snapshot and the committed log, both of
-which only grow, and writes the new snapshot beside them.
+The child (``kraft_wire.storage.snapshots.snapshotter``) reads the newest snapshot and the committed log,
+neither of which changes below the new snapshot's end, and writes the new snapshot into the same folder.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from kraft_wire.raft.events import SnapshotWritten
 
 
 class SnapshotProcessFailed(Exception):
-    """The child could not make the snapshot; its own words are in the text."""
+    """The child could not write the snapshot. The text contains the child's error message."""
 
 
 class SnapshotProcess:
-    """Makes snapshots of one log folder, one at a time."""
+    """A writer of snapshots of one log folder, one at a time."""
 
     def __init__(self, log_dir: Path) -> None:
         self._log_dir = log_dir
 
     async def make(self, snapshot_id: SnapshotId) -> SnapshotWritten:
-        """Write the snapshot; when this returns it is on stable storage. Raises SnapshotProcessFailed."""
+        """Write the snapshot. It is on stable storage when this returns. Raises SnapshotProcessFailed."""
         command = [
             sys.executable,
             "-m",
-            "kraft_wire.storage.snapshotter",
+            "kraft_wire.storage.snapshots.snapshotter",
             os.fspath(self._log_dir),
             str(snapshot_id.end_offset),
             str(snapshot_id.epoch),
@@ -54,8 +54,8 @@ class SnapshotProcess:
 
 @contextmanager
 def _end_of_this_process() -> Iterator[int]:
-    """A pipe that ends when this process does, however it does: the child must not go on alone in a folder
-    that the next controller owns."""
+    """Yield a pipe that closes when this process ends for any reason. The child then stops too: it must not
+    write into a folder that another controller may own by then."""
     readable, writable = os.pipe()
     try:
         yield readable

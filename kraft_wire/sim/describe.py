@@ -1,11 +1,11 @@
-"""Events in a few words, for the trace."""
+"""Describe events in a few words, for the trace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from kraft_wire.controller.requests import ApiRequest
+from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
@@ -19,7 +19,7 @@ from kraft_wire.raft.events import Event, Flushed, Propose, RequestFailed, Respo
 
 
 def describe(event: Event | ApiRequest) -> str:
-    """What happened."""
+    """Return a description of an event."""
     match event:
         case RpcRequest():
             return f"asked {describe_message(event.request)}"
@@ -38,7 +38,7 @@ def describe(event: Event | ApiRequest) -> str:
 
 
 def describe_message(message: Message) -> str:
-    """The few fields that tell one message of a kind from another."""
+    """Return the few fields that distinguish one message of a class from another."""
     say = _SAY.get(type(message))
     return type(message).__name__ if say is None else say(message)
 

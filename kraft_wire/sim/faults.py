@@ -1,4 +1,4 @@
-"""The faults of a schedule: what each kind does to the cluster when its time has come."""
+"""Define the faults of a schedule: what each kind does to the cluster at its time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.sim.brokers import SimBroker
-from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.disk import Disk
-from kraft_wire.sim.links import Pair
-from kraft_wire.sim.node import NextFlush, SimNode
+from kraft_wire.sim.machines.cluster import Cluster
+from kraft_wire.sim.machines.disk import Disk
+from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.machines.world import NextFlush
+from kraft_wire.sim.network.links import Pair
+from kraft_wire.sim.population.brokers import SimBroker
 from kraft_wire.sim.scheduler import MS
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """``nodes`` are all of them in random order: whoever a kind hits are the first ones; the leader stands
-    first where the fault hits it."""
+    """A fault of the schedule. ``nodes`` are all nodes in random order; the fault hits the first ones. If
+    ``hits_leader``, the leader comes first."""
 
     number: int
     at_ms: int
@@ -35,7 +36,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Strike:
-    """A fault at the moment at which it happens."""
+    """A fault at the time when it happens, with its order of nodes."""
 
     def __init__(self, fault: Fault, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -65,7 +66,7 @@ def _kill(strike: Strike) -> None:
 
 
 def _lose_power(strike: Strike) -> None:
-    """At once, or while it flushes: then there is most to lose."""
+    """Cut the power at once, or during a flush, when there is most to lose."""
     if strike.chance.random() < 0.5:
         strike.node.lose_power(strike.chance)
         strike.restart_later(strike.node)
@@ -129,7 +130,7 @@ def _split(strike: Strike) -> None:
 
 
 def _bridge(strike: Strike) -> None:
-    """Two halves that only one node reaches both of."""
+    """Split the other nodes into two halves; only one node reaches both."""
     rest = strike.order[1:]
     here, there = rest[: len(rest) // 2], rest[len(rest) // 2 :]
     strike.block([pair for one in here for other in there for pair in ((one, other), (other, one))])
@@ -164,7 +165,7 @@ def _fail_fsync(strike: Strike) -> None:
 
 
 def _damage(do: Callable[[Disk, random.Random], bool]) -> Callable[[Strike], None]:
-    """``do`` says whether it did any."""
+    """Return a fault that damages a disk after a power cut. ``do`` returns whether it did any damage."""
 
     def strike_disk(strike: Strike) -> None:
         node = strike.node
@@ -186,8 +187,8 @@ def _lose_quorum_state(strike: Strike) -> None:
 
 
 def _reformat(strike: Strike) -> None:
-    """Only one that counts as another replica then: static voters are known by their id alone, and a blank
-    one would vote again where it has voted (KAFKA-14205)."""
+    """Replace a node's disk, but not that of a static voter: static voters are known by their id alone, and
+    one with an empty disk could vote a second time in an epoch (KAFKA-14205)."""
     node = strike.node
     if strike.cluster.options.kraft_version and strike.cluster.may_damage(node):
         node.lose_power(strike.chance)
@@ -203,7 +204,7 @@ def _fail_read(strike: Strike) -> None:
 
 
 def _fill_disk(strike: Strike) -> None:
-    """Whatever it writes ends the process, also when it is started again too early."""
+    """Fill the disk: every write ends the process, also if it is started again too early."""
     node = strike.node
     node.disk_full_until_us = strike.cluster.scheduler.now_us + strike.duration_us
     strike.cluster.restart_when_dead(node, strike.chance.randrange(2 * strike.duration_us))
@@ -264,7 +265,7 @@ def _deafen_broker(strike: Strike) -> None:
 
 
 def _die_at_failover(strike: Strike) -> None:
-    """KAFKA-18138: a broker dies together with the controller that would have noticed."""
+    """Kill a broker together with the controller that would have noticed its death (KAFKA-18138)."""
     _kill(strike)
     _broker(strike).kill(4 * strike.duration_us)
 

@@ -1,5 +1,5 @@
-"""Shrinks a failing run to what it takes to fail: the same invariant, with fewer faults, less time, and
-without what doesn't matter."""
+"""Shrink a failing run: find a run that violates the same invariant with fewer faults, in less time, and with
+simpler options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ replace = msgspec.structs.replace
 
 
 class Minimiser:
-    """``best`` is the smallest run so far that still fails as the first one did."""
+    """A search for a smaller run. ``best`` is the smallest one so far that violates the same invariant."""
 
     def __init__(
         self,
@@ -27,14 +27,14 @@ class Minimiser:
         report: Callable[[str], object] | None = None,
     ) -> None:
         if failed.violation is None:
-            raise ValueError("there is nothing to find in a run that went well")
+            raise ValueError("a run without a violation can't be minimised")
         self.best = failed
         self.runs = 0
         self._run = run
         self._report = report
 
     def minimise(self) -> Result:
-        """Shrink until nothing can be left out any more, or it takes too many runs."""
+        """Shrink until nothing can be left out, or until ``MAX_RUNS`` runs are done."""
         self._cut_time()
         self._drop_faults()
         self._simplify()
@@ -42,7 +42,7 @@ class Minimiser:
         return self.best
 
     def _still_fails(self, options: Options) -> bool:
-        """Whether a smaller run fails in the same way; if so it is the best so far."""
+        """Whether a smaller run violates the same invariant. If so it becomes the best one."""
         if self.runs >= MAX_RUNS or options == self.best.options:
             return False
         self.runs += 1
@@ -57,7 +57,7 @@ class Minimiser:
     # Time.
 
     def _cut_time(self) -> None:
-        """The schedule's beginning doesn't depend on its end: stop soon after what happened, or earlier."""
+        """Stop soon after the violation, or earlier: the start of the schedule doesn't depend on its end."""
         just_enough = seconds_for(int(self.best.simulated_seconds * 1000)) + 1
         if just_enough < self.best.options.seconds:
             self._still_fails(replace(self.best.options, seconds=just_enough))
@@ -68,7 +68,7 @@ class Minimiser:
     # Faults.
 
     def _drop_faults(self) -> None:
-        """Leave out halves, then quarters, and so on (Zeller's ddmin)."""
+        """Leave out half of the faults, then quarters, and so on (Zeller's ddmin)."""
         numbers = tuple(fault.number for fault in schedule_of(self.best.options))
         parts = 2
         while numbers and self.runs < MAX_RUNS:

@@ -1,4 +1,4 @@
-"""Everything that one run is made of, but its faults: two runs with equal options are the same run."""
+"""Define the options of a run. Two runs with equal options are the same run."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from typing import Annotated
 
 import msgspec
 
-from kraft_wire.sim.links import LinkConditions
-from kraft_wire.sim.network import Faults
-from kraft_wire.sim.node import DiskSpeed
+from kraft_wire.sim.machines.world import DiskSpeed
+from kraft_wire.sim.network.connections import Faults
+from kraft_wire.sim.network.links import LinkConditions
 
 _AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``only`` are the faults of the schedule by number, None for all of them: see ``swarm``.
-    ``retention_bytes`` is small enough that logs are trimmed; ``drift_ppm`` is how far clocks run apart;
-    ``controllers`` has whole nodes run instead of cores alone, with so many ``brokers`` around them;
-    ``has_elr`` is eligible.leader.replicas.version."""
+    """The options of a run.
+
+    ``only`` names the faults of the schedule that happen, by number; None means all (see ``swarm``).
+    ``retention_bytes`` is small enough that logs are trimmed. ``drift_ppm`` is the largest clock drift.
+    ``controllers`` runs whole nodes instead of raft cores alone, with ``brokers`` brokers around them.
+    ``has_elr`` is whether eligible.leader.replicas.version is 1.
+    """
 
     seed: int
     seconds: _AtLeastOne = 120

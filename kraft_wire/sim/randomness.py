@@ -1,5 +1,5 @@
-"""Randomness derived from the seed: a stream of its own for every purpose, so that one more draw for one
-purpose moves no other."""
+"""Derive random streams from a seed: one stream for each purpose, so that one more draw for one purpose
+doesn't change the draws for any other."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import random
 
 
 def stream(seed: int, purpose: str) -> random.Random:
-    """The stream of a purpose. The same on every machine: a text as seed is hashed by SHA-512."""
+    """Return the stream of a purpose. It is the same on every machine: Python hashes a text seed with
+    SHA-512."""
     return random.Random(f"{seed}/{purpose}")
 
 
 class CoreRandomness:
-    """What a raft core draws from (``raft.config.Randomness``)."""
+    """The randomness of a raft core (``raft.config.Randomness``)."""
 
     __slots__ = ("_random",)
 

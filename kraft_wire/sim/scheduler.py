@@ -1,4 +1,5 @@
-"""What happens when: one heap of acts by simulated microseconds, those of one moment in the order given."""
+"""Schedule calls in simulated time. Calls at the same microsecond run in the order in which they were
+added."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ MS = 1_000
 
 
 class Scheduler:
-    """Simulated time. Nothing else moves it."""
+    """The simulated time and the calls that are due. Only the scheduler moves the time."""
 
     __slots__ = ("_heap", "_sequence", "events", "now_us")
 
@@ -22,15 +23,16 @@ class Scheduler:
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
 
     def at(self, time_us: int, act: Callable[..., None], *arguments: Any) -> None:
-        """Have something happen at a time; what is past happens now."""
+        """Call ``act`` at a time. A time in the past means now."""
         self._sequence += 1
         heappush(self._heap, (max(time_us, self.now_us), self._sequence, act, arguments))
 
     def after(self, delay_us: int, act: Callable[..., None], *arguments: Any) -> None:
+        """Call ``act`` after a delay."""
         self.at(self.now_us + delay_us, act, *arguments)
 
     def run_until(self, end_us: int) -> None:
-        """Let everything happen that is due by ``end_us``."""
+        """Run all calls that are due by ``end_us``."""
         heap = self._heap
         while heap and heap[0][0] <= end_us:
             self.now_us, _, act, arguments = heappop(heap)
@@ -39,7 +41,8 @@ class Scheduler:
         self.now_us = end_us
 
     def run_until_true(self, condition: Callable[[], bool], end_us: int, every_us: int) -> bool:
-        """Run on until something holds, looked at every now and then. False if it doesn't by ``end_us``."""
+        """Run until a condition holds, which is checked every ``every_us``. Return False if it doesn't hold
+        by ``end_us``."""
         while not condition():
             if self.now_us >= end_us:
                 return False

@@ -1,5 +1,5 @@
-"""One run: a safety phase under faults, a liveness phase in which a healed majority has to converge, and a
-quiet time in which nothing may happen any more."""
+"""Run one simulation: a safety phase under faults, a liveness phase in which a healed majority has to
+converge, and a quiet phase in which leader and brokers have to be stable."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from traceback import format_exception
 
 import msgspec
 
-from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.controller_node import ControllerNode
+from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.faults import BROKER_FAULTS, FAULTS, Fault, Strike
-from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.machines.cluster import Cluster
+from kraft_wire.sim.machines.controller_node import ControllerNode
+from kraft_wire.sim.machines.node import SimNode
 from kraft_wire.sim.options import Options
-from kraft_wire.sim.population import Population
+from kraft_wire.sim.population.population import Population
+from kraft_wire.sim.population.workload import SECOND_US, Workload
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.swarm import safety_ms, schedule_of
 from kraft_wire.sim.trace import Trace
-from kraft_wire.sim.violations import Violation
-from kraft_wire.sim.workload import SECOND_US, Workload
 
 CONVERGE_WITHIN_US = 20 * SECOND_US
 SETTLE_WITHIN_US = 40 * SECOND_US
-"""Brokers wait for sessions of the former ones to end before they register, and join ISRs one by one."""
+"""Brokers wait until the session of their former incarnation ends before they register, and join ISRs one by
+one."""
 
 LOOK_EVERY_US = 50 * MS
 RESIGN_WITHIN_US = 5 * SECOND_US
-"""One and a half fetch timeouts, clocks that run slow, and a margin."""
+"""One and a half fetch timeouts, the drift of slow clocks, and a margin."""
 
 QUIET_US = 8 * SECOND_US
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to. ``violation`` is None for a good one."""
+    """The result of a run. ``violation`` is None if every invariant held."""
 
     options: Options
     events: int
@@ -45,12 +46,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def invariant(self) -> str | None:
-        """The name of what was violated."""
+        """The name of the violated invariant."""
         return None if self.violation is None else self.violation.partition(":")[0]
 
 
 def simulate(options: Options, printer: Callable[[str], object] | None = None) -> Result:
-    """Run to the end, or to the first violation."""
+    """Run to the end or to the first violation, and return the result."""
     trace = Trace(printer)
     run = Simulation(options, trace)
     violation, details = None, ""
@@ -102,8 +103,7 @@ class Simulation:
     # Liveness.
 
     def _heal_majority(self) -> None:
-        """Some majority gets well; the others stay dead, or out of its hearing, or are heard without
-        hearing."""
+        """Heal some majority. The other nodes stay down, or their links to it or from it stay blocked."""
         cluster = self.cluster
         cluster.calm()
         if self.population is not None:
@@ -122,7 +122,7 @@ class Simulation:
         self._notice_absent_broker()
 
     def _check_quorum(self, core: list[SimNode]) -> None:
-        """Whoever leads without hearing of a majority has noticed by now (KAFKA-15489)."""
+        """Check that every leader that doesn't reach a majority has resigned by now (KAFKA-15489)."""
         for node in self.cluster.nodes.values():
             if node not in core and node.leading is not None:
                 raise Violation("CheckQuorum", f"node {node.id} still leads epoch {node.leading[0]} alone")
@@ -157,7 +157,7 @@ class Simulation:
             self.cluster.network.links.block([(other.id, node.id) for other in core])
 
     def _heal_all(self) -> None:
-        """Everybody comes back, and the leader that there is stays."""
+        """Heal everything. The current leader has to stay."""
         cluster = self.cluster
         leader = cluster.leader
         assert leader is not None, "the majority has converged"
@@ -180,13 +180,13 @@ class Simulation:
         self._check_states()
         now_leads = cluster.leader
         if self._highest_epoch_shut_out > epoch:
-            return  # it was ahead before it was shut out: nobody can lead over it without overtaking it
+            return  # a node with a higher epoch came back, so that a new leader has to be elected
         if now_leads is not leader or leader.raft.epoch != epoch:
             who = "nobody" if now_leads is None else f"{now_leads.id} in epoch {now_leads.raft.epoch}"
             raise Violation("StableLeadership", f"node {leader.id} led epoch {epoch}, now leads {who}")
 
     def _settle(self) -> None:
-        """Brokers are unfenced, and their replicas in sync."""
+        """Wait until all brokers are unfenced and their replicas in sync."""
         if self.population is None:
             return
         scheduler, population = self.cluster.scheduler, self.population
@@ -206,7 +206,8 @@ class Simulation:
                 node.look_at_whole_state()
 
     def _converge(self, nodes: list[SimNode], invariant: str) -> None:
-        """Within bounded time there is one leader, a new record commits, and all have what it has."""
+        """Wait, for a bounded time, until there is one leader, a new record is committed, and all nodes have
+        it."""
         scheduler = self.cluster.scheduler
         deadline_us = scheduler.now_us + CONVERGE_WITHIN_US
         committed = self.cluster.checkers.majority.end_offset
@@ -219,15 +220,12 @@ class Simulation:
         leader = self.cluster.leader
         if leader is None or leader not in nodes or leader.high_watermark <= committed:
             return False
-        return all(node.is_up and node.applied_end >= self._goal(leader, committed) for node in nodes)
-
-    def _goal(self, leader: SimNode, committed: int) -> int:
-        """More than was committed before; what goes on being proposed needn't have reached everybody."""
-        return committed + 1
+        # Records that were committed meanwhile needn't have reached every node.
+        return all(node.is_up and node.applied_end > committed for node in nodes)
 
 
 def _epoch_of(node: SimNode) -> int:
-    """The highest epoch that a node is in, will be in when it starts, or asks for when it is to vote."""
+    """Return the highest epoch that a node is in, will be in after a start, or may have voted in."""
     epoch = node.raft.epoch if node.is_up else node.disk.recovered_epoch
     return max(epoch, node.disk.no_vote_up_to_epoch)
 

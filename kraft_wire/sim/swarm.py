@@ -1,7 +1,8 @@
-"""What a seed stands for: which faults there are and how strong, chosen at random, and when they happen.
+"""Derive a run from a seed: which faults it has, how strong they are, and when they happen.
 
-Swarm testing: a run with few kinds of faults goes deeper than one with all of them. The schedule is drawn
-before the run and names what it hits, so that leaving faults out moves none of the others.
+This is swarm testing: a run with few kinds of faults goes deeper than a run with all of them. The schedule is
+drawn before the run and names the nodes that each fault hits, so that leaving out some faults doesn't change
+the others.
 """
 
 from __future__ import annotations
@@ -11,30 +12,30 @@ import random
 import msgspec
 
 from kraft_wire.sim.faults import BROKER_FAULTS, FAULTS, Fault
-from kraft_wire.sim.links import LinkConditions
-from kraft_wire.sim.network import Faults
-from kraft_wire.sim.node import DiskSpeed
+from kraft_wire.sim.machines.world import DiskSpeed
+from kraft_wire.sim.network.connections import Faults
+from kraft_wire.sim.network.links import LinkConditions
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.randomness import stream
 
 SAFETY_SHARE = 0.7
 RECOVERY_MS = 18_000
-"""The end of a run has no faults, it is for getting well again: a share of a short one, so long of a longer
-one."""
+"""The end of a run has no faults, so that the cluster can recover: a share of a short run, this long in a
+longer one."""
 
 
 def safety_ms(seconds: int) -> int:
-    """How much of a run has faults."""
+    """Return how much of a run has faults, in milliseconds."""
     return max(int(seconds * 1000 * SAFETY_SHARE), seconds * 1000 - RECOVERY_MS)
 
 
 def seconds_for(safe_ms: int) -> int:
-    """The shortest run that has faults for so long."""
+    """Return the length of the shortest run that has faults for so long, in seconds."""
     return min(int(safe_ms / SAFETY_SHARE), safe_ms + RECOVERY_MS) // 1000 + 1
 
 
 def options_of(seed: int, seconds: int = 120) -> Options:
-    """The run that a seed stands for."""
+    """Return the options of the run that a seed stands for."""
     chance = stream(seed, "swarm")
     voters = chance.choice((1, 2, 3, 3, 3, 3, 4, 5, 5, 5))
     kinds = [kind for kind in FAULTS if chance.random() < 0.4]
@@ -60,7 +61,7 @@ def options_of(seed: int, seconds: int = 120) -> Options:
 
 
 def controllers_of(seed: int, seconds: int = 120) -> Options:
-    """The same with whole controllers, and brokers and administrators around them."""
+    """Return the same run with whole controllers, and with brokers and administrators around them."""
     options = options_of(seed, seconds)
     chance = stream(seed, "swarm of brokers")
     kinds = [kind for kind in BROKER_FAULTS if chance.random() < 0.5]
@@ -95,7 +96,7 @@ def _disk(chance: random.Random) -> DiskSpeed:
 
 
 def schedule_of(options: Options) -> list[Fault]:
-    """The faults of a run, in the order in which they happen, each with its number."""
+    """Return the faults of a run, in the order in which they happen, each with its number."""
     if not options.fault_kinds:
         return []
     chance = stream(options.seed, "schedule")

@@ -1,4 +1,4 @@
-"""What happened, a line an event, in a running hash; printed on demand."""
+"""Record what happens in a run: one line for each event, as a running hash and, if wanted, as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 
 class Trace:
-    """Equal hashes mean equal runs."""
+    """The trace of one run. Runs with equal hashes are equal."""
 
     __slots__ = ("_hash", "_print")
 

@@ -1,11 +1,11 @@
-"""The same tables as a Spark declarative pipeline: ``records`` as a streaming table, the derived ones as
-materialized views. Spark decides what has to be made anew.
+"""Define the tables as a Spark declarative pipeline: ``records`` as a streaming table, the derived ones as
+materialized views. Spark decides what to compute again.
 
-A project's transformation file calls ``define`` (examples/declarative has one that runs). Needs
+A project's transformation file calls ``define``, as in examples/declarative. Needs
 ``kraft-wire[declarative]``.
 
-Spark takes a view's plan as a message of limited depth. So each step between the records and a table is a
-view by itself: the points, of them the intervals, and of the open ones what is now.
+Spark limits the depth of a view's plan. So each step between the records and a table is a view of its own:
+points, intervals of the points, and the current state of the open intervals.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 from pyspark import pipelines
 from pyspark.sql import DataFrame, SparkSession
 
-from kraft_wire.spark.options import RECORDS
 from kraft_wire.spark.tables import brokers, churn, configs, failovers, features, partitions, topics
 from kraft_wire.spark.tables.history import current
 from kraft_wire.spark.tables.inputs import Tables
 from kraft_wire.spark.tables.partition_points import partition_points
 from kraft_wire.spark.tables.typed_records import RecordsTables
+from kraft_wire.tabular.table_names import RECORDS
 
 _OF_RECORDS: Final[dict[str, Callable[[Tables], DataFrame]]] = {
     "broker_points": brokers.broker_points,
@@ -59,8 +59,8 @@ _OF_OTHERS: Final = {
 
 
 def define(source: Mapping[str, str]) -> None:
-    """Tell the pipeline that is being defined of all tables. ``source`` are the options of the data source, a
-    ``path`` or ``bootstrap.controllers`` among them."""
+    """Define all tables in the current pipeline. ``source`` are the options of the data source, among them a
+    ``path`` or ``bootstrap.controllers``."""
     pipelines.table(name=RECORDS)(_records(source))
     for name, derived in _OF_RECORDS.items():
         pipelines.materialized_view(name=name)(_of_records(derived))

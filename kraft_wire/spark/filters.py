@@ -1,4 +1,4 @@
-"""Filters that Spark hands to a batch: what needn't be read."""
+"""Use the filters that Spark passes to a batch, to read less."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from kraft_wire.spark.log_store import LogRange
-from kraft_wire.spark.options import CORRUPT, RECORDS
-from kraft_wire.spark.positions import LogPosition
+from kraft_wire.logs.positions import LogPosition
+from kraft_wire.logs.store import LogRange
+from kraft_wire.tabular.table_names import CORRUPT, RECORDS
 
 
 class RowFilter(msgspec.Struct, frozen=True):
-    """Which rows are wanted: None for all clusters or types; offsets from one on and below another."""
+    """The rows that are wanted: some clusters or types, None for all; offsets from ``start_offset`` on, below
+    ``end_offset``."""
 
     clusters: frozenset[str] | None = None
     types: frozenset[str] | None = None
@@ -35,7 +36,7 @@ class RowFilter(msgspec.Struct, frozen=True):
         return self.clusters is None or cluster in self.clusters
 
     def cut(self, wanted: LogRange, end: LogPosition) -> LogRange | None:
-        """What of a range may be wanted, of a log that ends there. None for nothing of it."""
+        """Return the part of a range that may be wanted, in a log that ends at ``end``; None for no part."""
         cut = msgspec.structs.replace(wanted, start_offset=max(wanted.start_offset, self.start_offset))
         last = end.offset if wanted.end_offset is None else wanted.end_offset
         if self.end_offset is not None and self.end_offset < last:
@@ -64,7 +65,7 @@ _OFFSETS: Final[dict[type[Filter], Callable[[int], _Bounds]]] = {
 
 
 def pushed(filters: Iterable[Filter], table: str) -> tuple[RowFilter, list[Filter]]:
-    """What the filters want of a table, and those of them that Spark has to look at all the same."""
+    """Return the rows that the filters want, and the filters that Spark must still apply."""
     rows, others = EVERY_ROW, []
     for each in filters:
         narrowed, is_done = _narrowed(rows, each, table)
@@ -75,7 +76,8 @@ def pushed(filters: Iterable[Filter], table: str) -> tuple[RowFilter, list[Filte
 
 
 def _narrowed(rows: RowFilter, each: Filter, table: str) -> tuple[RowFilter | None, bool]:
-    """With one more filter; whether nothing is left to do for it. None for one that says nothing here."""
+    """Add a filter. Returns None for the rows if the filter doesn't narrow them, and whether Spark needn't
+    apply it."""
     (column,) = getattr(each, "attribute", ("",))[:1]
     value = getattr(each, "value", None)
     if isinstance(each, IsNotNull):

@@ -1,34 +1,28 @@
-"""The options of the data source ``kraft``, which Spark hands over with their names in lower case."""
+"""Parse the options of the data source ``kraft``. Spark passes their names in lower case."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from kraft_wire.client.addresses import BOOTSTRAP
-from kraft_wire.client.option_names import KAFKA, QUORUM_OPTIONS
-from kraft_wire.protocol.messages import METADATA_RECORDS
-from kraft_wire.protocol.registry import message_class
-from kraft_wire.spark.positions import Positions, parse_positions
+from kraft_wire.client.security_options import OPTIONS
+from kraft_wire.client.settings import KAFKA, QUORUM_OPTIONS, QuorumSettings, parse_settings
+from kraft_wire.logs.positions import Positions, parse_positions
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.tabular.table_names import CORRUPT, RECORDS, record_class, table_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kraft_wire.client.quorum import QuorumSettings
     from kraft_wire.columnar.page import Page
-    from kraft_wire.protocol.message import Message
-    from kraft_wire.spark.record_tables import LogPlace
+    from kraft_wire.logs.places import LogPlace
 
 T = TypeVar("T")
 
-RECORDS: Final = "records"
-CORRUPT: Final = "corrupt"
-"""The table of what can't be read."""
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 SNAPSHOT: Final = "snapshot"
@@ -53,16 +47,16 @@ _NAMES: Final = (
 
 
 class BadOption(ValueError):
-    """An option that can't be used: which, and what it may be."""
+    """An invalid option. The text says which one, and what is allowed."""
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What is read and how.
+    """The parsed options.
 
-    ``paths`` are folders or globs; there are none where a ``quorum`` is read. ``table`` is one of
-    ``table_names``; ``columns`` are some of its, None for all. ``starting_offsets`` is one of earliest,
-    latest, snapshot, or positions; None where nothing was said. ``ending_offsets`` is latest or positions.
-    The limits are those of a stream's trigger.
+    ``paths`` are folders or globs; empty if a ``quorum`` is read. ``table`` is one of ``table_names``;
+    ``columns`` are some of its columns, None for all. ``starting_offsets`` is earliest, latest, snapshot, or
+    positions; None if it isn't set. ``ending_offsets`` is latest or positions. The limits are those of a
+    stream's trigger.
     """
 
     paths: tuple[str, ...]
@@ -80,10 +74,12 @@ class Options(msgspec.Struct, frozen=True):
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns, or those that were chosen. Raises BadOption."""
+        """The table's columns, or the chosen ones. Raises BadOption."""
         import pyarrow as pa
 
-        schema = _whole_schema(self.table)
+        from kraft_wire.tabular.arrow_types import table_schema
+
+        schema = table_schema(self.table)
         unknown = [name for name in self.columns or () if name not in schema.names]
         if unknown:
             raise BadOption(
@@ -94,32 +90,16 @@ class Options(msgspec.Struct, frozen=True):
     def batches_of(
         self, page: Page, place: LogPlace, types: Collection[str] | None = None
     ) -> list[pa.RecordBatch]:
-        """A page's rows of the table; of ``records`` only those of some types, if they are given."""
-        from kraft_wire.spark.record_tables import record_batches, typed_batches
+        """Return a page's rows of the table; of ``records`` only those of some types, if types are given."""
+        from kraft_wire.tabular.record_tables import record_batches, typed_batches
 
         if self.table == RECORDS:
             return record_batches(page, place, self.columns, types)
         return typed_batches(page, record_class(self.table), place, self.columns)
 
 
-def table_names() -> list[str]:
-    """``records``, ``corrupt``, and one for each type of record: ``partition_change`` holds
-    PartitionChangeRecords."""
-    return [RECORDS, CORRUPT, *sorted(_record_classes())]
-
-
-def record_class(table: str) -> type[Message]:
-    """Whose records a typed table holds."""
-    return _record_classes()[table]
-
-
-def record_tables() -> dict[str, str]:
-    """The typed table of each type of record."""
-    return {found.NAME: table for table, found in _record_classes().items()}
-
-
 def parse_options(options: Mapping[str, str]) -> Options:
-    """Raises BadOption."""
+    """Parse the options. Raises BadOption."""
     _check_names(options)
     table = options.get("table", RECORDS)
     if table not in table_names():
@@ -141,25 +121,23 @@ def parse_options(options: Mapping[str, str]) -> Options:
     )
     if parsed.max_offsets_per_trigger is not None and parsed.max_bytes_per_trigger is not None:
         raise BadOption("maxOffsetsPerTrigger and maxBytesPerTrigger: give one of them")
-    assert parsed.schema is not None, "judges the columns"
+    assert parsed.schema is not None, "it checks the columns"
     return parsed
 
 
 def _check_names(options: Mapping[str, str]) -> None:
-    """A misspelt option would mean its default."""
+    """Reject unknown names: with a misspelt option its default would be used."""
     known = [*_NAMES, *QUORUM_OPTIONS]
     unknown = sorted(options.keys() - {name.lower() for name in known})
     for name in unknown:
         if not name.startswith(KAFKA):
-            from kraft_wire.client.security import OPTIONS
-
             like = get_close_matches(name, [*known, *(f"{KAFKA}{option}" for option in OPTIONS)], 1, 0.7)
             hint = f" (did you mean {like[0]}?)" if like else ""
             raise BadOption(f"{name}: no such option{hint}; there are {', '.join(known)}, and {KAFKA}*")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Spark hands several paths of ``load`` over as ``paths``, in JSON."""
+    """Return the paths. Spark passes several paths of ``load`` as ``paths``, in JSON."""
     several: list[str] = _parsed(options, "paths", _texts, 'a JSON list, such as ["/logs/a", "/logs/b*"]', [])
     path = options.get("path")
     paths = (*([path] if path else []), *several)
@@ -171,9 +149,6 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _quorum(options: Mapping[str, str]) -> QuorumSettings:
-    from kraft_wire.client.errors import BadSetting
-    from kraft_wire.client.settings import parse_settings
-
     if "path" in options or "paths" in options:
         raise BadOption(f"{BOOTSTRAP}: a quorum has no path; call load without one")
     try:
@@ -213,7 +188,7 @@ def _texts(text: str) -> list[str]:
 
 
 def _flag(text: str) -> bool:
-    """As Spark's own options, in any case."""
+    """Parse true or false, in any case, as Spark's own options."""
     flags = {"true": True, "false": False}
     if text.lower() not in flags:
         raise ValueError("neither")
@@ -225,23 +200,3 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError("below 1")
     return number
-
-
-def _whole_schema(table: str) -> pa.Schema:
-    from kraft_wire.spark.arrow_types import schema_of
-    from kraft_wire.spark.record_tables import CORRUPT as CORRUPT_SCHEMA
-    from kraft_wire.spark.record_tables import RECORDS as RECORDS_SCHEMA
-
-    schemas = {RECORDS: RECORDS_SCHEMA, CORRUPT: CORRUPT_SCHEMA}
-    return schemas[table] if table in schemas else schema_of(record_class(table))
-
-
-@cache
-def _record_classes() -> dict[str, type[Message]]:
-    return {_table_name(name): message_class(name) for name in METADATA_RECORDS.values()}
-
-
-def _table_name(record_name: str) -> str:
-    """PartitionChangeRecord -> partition_change."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", "_", record_name.removesuffix("Record"))
-    return words.lower()

@@ -1,22 +1,22 @@
-"""What a query reads: its ranges in a batch, its positions from trigger to trigger in a stream."""
+"""Plan what a query reads: the ranges of a batch, and the positions of a stream from trigger to trigger."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Generic
 
-from kraft_wire.spark.admission import Limit, shares
+from kraft_wire.logs.admission import Limit, shares
+from kraft_wire.logs.positions import BEGINNING, LogPosition, Positions
+from kraft_wire.logs.ranges import DataLoss, beginning, newest_state, range_between
+from kraft_wire.logs.store import LogBounds, LogRange, LogStore, P
 from kraft_wire.spark.filters import EVERY_ROW, RowFilter
-from kraft_wire.spark.log_store import LogBounds, LogRange, LogStore, P
 from kraft_wire.spark.options import COMMITTED, EARLIEST, FAIL, LATEST, SNAPSHOT, BadOption, Options
-from kraft_wire.spark.positions import BEGINNING, LogPosition, Positions
-from kraft_wire.spark.ranges import DataLoss, beginning, newest_state, range_between
 from kraft_wire.spark.reading import CorruptSegment
 
 
 class Planner(Generic[P]):
-    """Asks a store what there is, and decides by the options. Raises DataLoss, BadOption, CorruptSegment, and
-    what the store raises."""
+    """The plan of one query, by its options and by what the store has. Raises DataLoss, BadOption,
+    CorruptSegment, and what the store raises."""
 
     def __init__(self, store: LogStore[P], options: Options) -> None:
         self._store = store
@@ -26,10 +26,11 @@ class Planner(Generic[P]):
         self._initial: Positions | None = None
         self._has_begun = False
 
-    # A batch.
+    # --- a batch
 
     def batch(self, rows: RowFilter = EVERY_ROW) -> list[LogRange]:
-        """What a batch reads: of each cluster what lies between the two options, and may be wanted."""
+        """Return the ranges of a batch: for each cluster the part between the two options that may be
+        wanted."""
         starts, ends = self._options.starting_offsets, self._options.ending_offsets
         if starts == LATEST:
             raise BadOption("startingOffsets: latest is for streams; a batch would read nothing")
@@ -51,11 +52,13 @@ class Planner(Generic[P]):
         found = (rows.cut(each, self._seen[each.cluster].end) for each in self._ranges(named, wanted))
         return [each for each in found if each is not None]
 
-    # A stream.
+    # --- a stream
 
     def initial(self) -> Positions:
-        """Where a new stream begins; by default with what comes next. Spark asks for each use of it anew, and
-        the log grows in between."""
+        """Return where a new stream begins, by default at the end of the logs.
+
+        Spark asks several times, while the logs grow, and must get the same answer.
+        """
         if self._initial is None:
             self._initial = self._beginning()
         return self._initial
@@ -69,13 +72,16 @@ class Planner(Generic[P]):
         return {cluster: find(bounds) for cluster, bounds in self._seen.items()}
 
     def stop_at_what_is_there(self) -> None:
-        """Let ``latest`` never return more than there is now."""
+        """Never let ``latest`` return more than there is now."""
         self._look()
         self._target = self._ends()
 
     def latest(self, start: Mapping[str, LogPosition], limit: Limit) -> Positions:
-        """How far the next trigger reads. One that begins with what comes next reads nothing at first: then
-        where it began is in the checkpoint, however soon it is killed."""
+        """Return how far the next trigger reads.
+
+        A stream that begins at the end of the logs reads nothing in its first trigger. So its start is in the
+        checkpoint, however soon it is killed.
+        """
         self._look()
         is_first, self._has_begun = not self._has_begun, True
         if is_first and self._begins_with_what_comes and start == self._initial:
@@ -86,25 +92,25 @@ class Planner(Generic[P]):
             if cluster not in self._seen:
                 self._lost(cluster, position or end)
             elif self._options.tail == COMMITTED and position is not None and end.offset < position.offset:
-                ends[cluster] = position  # it was read with tail=all before
-        gone = ends.keys() - self._seen.keys()
-        waiting = {cluster: start[cluster] for cluster in gone if cluster in start}
-        there = {cluster: end for cluster, end in ends.items() if cluster not in gone}
+                ends[cluster] = position  # it was read before, with tail=all
+        missing = ends.keys() - self._seen.keys()
+        waiting = {cluster: start[cluster] for cluster in missing if cluster in start}
+        there = {cluster: end for cluster, end in ends.items() if cluster not in missing}
         return {**waiting, **self._limited(start, there, limit)}
 
     def available(self) -> Positions:
-        """Up to where there are records, as far as was seen last."""
+        """Return the ends of the logs when they were last read."""
         if not self._seen:
             self._look()
         return self._ends()
 
     def between(self, start: Mapping[str, LogPosition], end: Mapping[str, LogPosition]) -> list[LogRange]:
-        """What a trigger reads that goes from some positions to others."""
+        """Return the ranges of a trigger between two positions of each cluster."""
         if not all(cluster in self._seen and _covers(self._seen[cluster], end[cluster]) for cluster in end):
             self._look()
         if start == self._initial and not self._has_begun:
             start = {
-                cluster: self._not_behind(cluster, start[cluster], end.get(cluster)) for cluster in start
+                cluster: self._start_before(cluster, start[cluster], end.get(cluster)) for cluster in start
             }
         return self._ranges(
             start, {cluster: position for cluster, position in end.items() if start.get(cluster) != position}
@@ -114,9 +120,12 @@ class Planner(Generic[P]):
     def _begins_with_what_comes(self) -> bool:
         return self._options.starting_offsets in (None, LATEST)
 
-    def _not_behind(self, cluster: str, start: LogPosition, end: LogPosition | None) -> LogPosition:
-        """A stream that was killed in its first trigger repeats that up to the same end, and is told anew
-        where it begins."""
+    def _start_before(self, cluster: str, start: LogPosition, end: LogPosition | None) -> LogPosition:
+        """Return a start that isn't after the end.
+
+        A stream that was killed in its first trigger repeats that trigger up to the same end, but gets a new
+        start.
+        """
         if end is None or start.offset <= end.offset:
             return start
         if self._begins_with_what_comes:
@@ -125,7 +134,7 @@ class Planner(Generic[P]):
             return newest_state(self._seen[cluster], end.offset)
         return start
 
-    # Both.
+    # --- both
 
     def _ranges(
         self, starts: Mapping[str, LogPosition], ends: Mapping[str, LogPosition | None]
@@ -156,7 +165,7 @@ class Planner(Generic[P]):
         return {cluster: self._end(bounds) for cluster, bounds in self._seen.items()}
 
     def _end(self, bounds: LogBounds) -> LogPosition:
-        """Up to where a log is to be read."""
+        """Return the position up to which a log is read."""
         if self._options.tail != COMMITTED:
             return bounds.end
         committed = bounds.committed_end_offset
@@ -174,7 +183,7 @@ class Planner(Generic[P]):
                 raise CorruptSegment(bounds.damage)
 
     def _named(self, positions: Positions) -> Positions:
-        """Positions from an option, of clusters that are there."""
+        """Return the positions of an option, for the clusters that exist."""
         for cluster, position in positions.items():
             if cluster not in self._seen:
                 self._lost(cluster, position)
@@ -186,8 +195,8 @@ class Planner(Generic[P]):
             raise DataLoss(
                 cluster,
                 f"{position} was asked for",
-                f"there is no log of this cluster; the clusters that are there: {there}",
-                "Correct the cluster's id or the path; with failOnDataLoss=false it is left out",
+                f"there is no log of this cluster; the clusters with logs: {there}",
+                "Correct the cluster's id or the path; with failOnDataLoss=false the cluster is left out",
             )
 
     def _limited(self, starts: Mapping[str, LogPosition], ends: Positions, limit: Limit) -> Positions:
@@ -219,7 +228,7 @@ class Planner(Generic[P]):
         if limit.offsets is not None:
             offset = first + share
         else:
-            offset = self._store.offset_behind(cluster, first, share)
+            offset = self._store.next_offset_within(cluster, first, share)
         if offset >= end.offset:
             return end
         return min(self._store.position_at(cluster, offset), end, key=lambda position: position.offset)

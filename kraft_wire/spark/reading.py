@@ -1,4 +1,4 @@
-"""From pieces of logs to the rows of a table: what tasks do."""
+"""Convert pieces of logs to rows of a table, as tasks do."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from collections.abc import Collection, Iterable, Iterator
 import pyarrow as pa
 
 from kraft_wire.log.errors import CorruptBatch, LogError
+from kraft_wire.logs.places import PlacedPage
+from kraft_wire.logs.store import Damage, LogStore, P
 from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
-from kraft_wire.spark.log_store import Damage, LogStore, P, PlacedPage
-from kraft_wire.spark.options import CORRUPT, FAIL, Options
-from kraft_wire.spark.record_tables import corrupt_batch
+from kraft_wire.spark.options import FAIL, Options
 from kraft_wire.storage.errors import StorageError
+from kraft_wire.tabular.record_tables import corrupt_batch
+from kraft_wire.tabular.table_names import CORRUPT
 
 
 class CorruptSegment(StorageError):
-    """Bytes of a segment or a snapshot that are no batches; what, where, and what to do."""
+    """Bytes of a segment or a snapshot that are no batches. The text says what, where, and what to do."""
 
     def __init__(self, damage: Damage) -> None:
         super().__init__(
             damage.path,
             f"{damage}. Read another node's folder, or restore this one from a copy; with corrupt=row the "
-            f"damage is a row of table {CORRUPT}, and other tables go on behind it",
+            f"damage is a row of table {CORRUPT}, and other tables continue after it",
         )
         self.damage = damage
 
 
 class UnreadableRecords(LogError):
-    """Batches whose checksums are right, and which hold records that can't be decoded."""
+    """Batches with valid checksums whose records can't be decoded."""
 
     def __init__(self, source: str, error: Exception) -> None:
         super().__init__(source, error)
@@ -43,7 +45,7 @@ class UnreadableRecords(LogError):
 def rows_of(
     store: LogStore[P], pieces: Iterable[P], options: Options, types: Collection[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Of the table ``records`` only rows of some types, if they are given.
+    """Yield the rows of a table; of ``records`` only those of some types, if types are given.
 
     Raises CorruptSegment, UnreadableRecords, and what the store raises.
     """

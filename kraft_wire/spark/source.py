@@ -1,4 +1,5 @@
-"""Spark's data source ``kraft``. Imported wherever Spark looks for any source: what is heavy waits."""
+"""Serve the data source ``kraft`` to Spark. Spark imports this module to find any source, so large imports
+wait."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kraft_wire.spark.admission import Limit
+from kraft_wire.logs.admission import Limit
+from kraft_wire.logs.positions import positions_from, positions_json, positions_tree
 from kraft_wire.spark.filters import EVERY_ROW, pushed
 from kraft_wire.spark.options import LATEST, BadOption, Options, parse_options
-from kraft_wire.spark.positions import positions_from, positions_json, positions_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kraft_wire.spark.log_store import LogRange, LogStore
+    from kraft_wire.logs.store import LogRange, LogStore
     from kraft_wire.spark.planning import Planner
 
 
 class KraftDataSource(DataSource):
-    """``spark.read.format("kraft").option("table", "partition").load(FOLDER)``, and ``readStream``; see
-    ``options``."""
+    """``spark.read.format("kraft").option("table", "partition").load(FOLDER)``, and ``readStream``; for
+    options see ``kraft_wire.spark.options``."""
 
     @classmethod
     def name(cls) -> str:
@@ -54,7 +55,7 @@ class KraftDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         options = _options(self)
         if options.ending_offsets != LATEST:
-            raise BadOption("endingOffsets: a stream has no end; give it to a batch")
+            raise BadOption("endingOffsets: a stream has no end; use it for a batch")
         return LogStreamReader(options)
 
 
@@ -63,14 +64,14 @@ def _options(source: DataSource) -> Options:
 
 
 class Split(InputPartition):
-    """What one task reads."""
+    """The pieces that one task reads."""
 
     def __init__(self, pieces: tuple[Any, ...]) -> None:
         self.pieces = pieces
 
 
 class _LogSource:
-    """What both readers have in common. It is pickled as its options."""
+    """The common part of both readers. It is pickled as its options."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -82,10 +83,10 @@ class _LogSource:
     @cached_property
     def _store(self) -> LogStore[Any]:
         if self._options.quorum is not None:
-            from kraft_wire.spark.live_store import LiveStore
+            from kraft_wire.logs.live_store import LiveStore
 
             return LiveStore(self._options.quorum)
-        from kraft_wire.spark.folder_store import FolderStore
+        from kraft_wire.logs.folder_store import FolderStore
 
         return FolderStore(self._options.paths)
 
@@ -96,7 +97,7 @@ class _LogSource:
         return Planner(self._store, self._options)
 
     def _splits(self, ranges: Sequence[LogRange]) -> list[Split]:
-        from kraft_wire.spark.log_splits import packed
+        from kraft_wire.logs.splits import packed
 
         pieces = (piece for wanted in ranges for piece in self._store.pieces(wanted))
         return [Split(task) for task in packed(pieces)]
@@ -107,13 +108,13 @@ class _LogSource:
     def _rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from kraft_wire.spark.reading import rows_of
 
-        # Spark makes a partition of its own where there is nothing to read.
+        # Spark makes a partition itself if there is nothing to read.
         pieces = partition.pieces if isinstance(partition, Split) else ()
         return rows_of(self._store, pieces, self._options, self._filter.types)
 
 
 class LogReader(_LogSource, DataSourceReader):
-    """Reads what there is now."""
+    """A reader of the records that there are now."""
 
     def partitions(self) -> Sequence[Split]:
         try:
@@ -126,8 +127,8 @@ class LogReader(_LogSource, DataSourceReader):
 
 
 class FilteringLogReader(LogReader):
-    """A reader that Spark hands filters to; it refuses one where spark.sql.python.filterPushdown.enabled
-    isn't set."""
+    """A reader to which Spark passes filters. Spark refuses such a reader unless
+    spark.sql.python.filterPushdown.enabled is set."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         self._filter, others = pushed(filters, self._options.table)
@@ -135,7 +136,7 @@ class FilteringLogReader(LogReader):
 
 
 class LogStreamReader(_LogSource, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what comes."""
+    """A reader of a stream."""
 
     def initialOffset(self) -> dict[str, Any]:
         return positions_tree(self._planner.initial())
@@ -165,9 +166,10 @@ class LogStreamReader(_LogSource, DataSourceStreamReader, SupportsTriggerAvailab
 
 
 def ends_now(options: Mapping[str, str]) -> str:
-    """The option ``endingOffsets`` that says where the logs end now, as far as the other options want them.
+    """Return the option ``endingOffsets`` for where the logs end now, as far as the other options read them.
 
-    Looks at the logs itself, without Spark. Raises BadOption, and what reading raises."""
+    Reads the logs without Spark. Raises BadOption, and what reading raises.
+    """
     source = _LogSource(parse_options({name.lower(): text for name, text in options.items()}))
     try:
         return positions_json(source._planner.available())
@@ -176,7 +178,7 @@ def ends_now(options: Mapping[str, str]) -> str:
 
 
 def _limit(limit: ReadLimit) -> Limit:
-    """Spark hands over the default limit, or all."""
+    """Convert the limit of a trigger: Spark passes the default limit, or none."""
     if isinstance(limit, ReadMaxRows):
         return Limit(offsets=limit.max_rows)
     return Limit(size_bytes=limit.max_bytes) if isinstance(limit, ReadMaxBytes) else Limit()

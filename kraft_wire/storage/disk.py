@@ -1,4 +1,5 @@
-"""Writing so that it stays written: whole writes, flushed files and folders, a failure that sticks."""
+"""Write files so that they stay written: whole writes, flushed files and folders, and no write after a
+failure."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ TEMPORARY_SUFFIX = ".tmp"
 
 
 class Disk:
-    """Every change to a folder goes through one of these.
+    """The one way to change a folder.
 
     The first failure of a write, a flush, a rename or the like is kept, and every later call raises it
-    (DiskFailed): after a failed flush the kernel may report success for data that is gone.
+    (DiskFailed): after a failed flush the kernel may report success for data that is lost.
     """
 
     def __init__(self) -> None:
@@ -36,12 +37,12 @@ class Disk:
             raise self._failure from error
 
     def check(self) -> None:
-        """Raises DiskFailed when anything failed before."""
+        """Raise DiskFailed if anything failed before."""
         if self._failure is not None:
             raise self._failure
 
     def write(self, fd: int, data: bytes, position: int, path: Path) -> None:
-        """Write all of ``data`` at ``position``; one system call unless the kernel takes less at once."""
+        """Write all of ``data`` at ``position``, in one system call unless the kernel takes less at once."""
         with self._latched(path, "a write"):
             view = memoryview(data)
             while view:
@@ -54,12 +55,12 @@ class Disk:
             os.ftruncate(fd, size_bytes)
 
     def flush_data(self, fd: int, path: Path) -> None:
-        """The file's bytes and its length are on stable storage when this returns."""
+        """Wait until the file's bytes and its length are on stable storage."""
         with self._latched(path, "the flush"):
             os.fdatasync(fd)
 
     def flush_folder(self, folder: Path) -> None:
-        """Files made, renamed or removed in the folder stay so."""
+        """Wait until files that were created, renamed or removed in the folder stay so."""
         with self._latched(folder, "the folder's flush"):
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -68,12 +69,12 @@ class Disk:
                 os.close(fd)
 
     def create(self, path: Path, mode: int = 0o644) -> int:
-        """Make a new file and open it for reading and writing; the folder is left to be flushed."""
+        """Create a file and open it for reading and writing. The folder isn't flushed."""
         with self._latched(path, "creation"):
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
 
     def make_folder(self, folder: Path) -> None:
-        """Make a folder with its parents, and flush each folder that got a new entry."""
+        """Create a folder and its parents, and flush each folder that got a new entry."""
         missing = [folder, *folder.parents]
         missing = missing[: next((n for n, path in enumerate(missing) if path.exists()), len(missing))]
         for path in reversed(missing):
@@ -82,18 +83,18 @@ class Disk:
             self.flush_folder(path.parent)
 
     def remove(self, path: Path) -> None:
-        """Remove a file that may be gone already; the folder is left to be flushed."""
+        """Remove a file, which may be missing already. The folder isn't flushed."""
         with self._latched(path, "removal"):
             path.unlink(missing_ok=True)
 
     def rename(self, path: Path, to: Path) -> None:
-        """Rename within a folder, replacing what is there, and flush the folder."""
+        """Rename a file within its folder, replacing any file of that name, and flush the folder."""
         with self._latched(path, f"renaming it to {to.name}"):
             path.rename(to)
         self.flush_folder(to.parent)
 
     def replace(self, path: Path, data: bytes) -> None:
-        """Give a small file new contents: readers and crashes see the old or the new ones, never less."""
+        """Give a small file new contents. Readers see the old or the new contents, also after a crash."""
         temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
         fd = self.create(temporary)
         try:
@@ -105,7 +106,7 @@ class Disk:
 
 
 def read_at(fd: int, position: int, size_bytes: int) -> bytes:
-    """``size_bytes`` from ``position`` on, fewer only where the file ends. Raises OSError."""
+    """Return ``size_bytes`` from ``position`` on, or fewer if the file ends before. Raises OSError."""
     data = os.pread(fd, size_bytes, position)
     while len(data) < size_bytes:
         more = os.pread(fd, size_bytes - len(data), position + len(data))

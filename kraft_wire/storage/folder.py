@@ -1,4 +1,4 @@
-"""A node's folders: whose they are, that nobody else works on them, and the metadata partition inside."""
+"""Check the identity of a node's folders, lock them, and prepare the metadata partition inside."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from kraft_wire.log.files import (
 from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk
 from kraft_wire.storage.errors import CorruptFile, FolderLocked, NotFormatted, WrongFolder
 
-META_PROPERTIES_IS_GONE = (
-    "is gone, and there is a metadata log: restore it from a copy, or write it anew with version=1, "
+META_PROPERTIES_MISSING = (
+    "is missing, but there is a metadata log: restore it from a copy, or write it again with version=1, "
     "cluster.id as on the other nodes, node.id as in the configuration, and the directory.id that the voters "
     "know this node by"
 )
@@ -34,29 +34,29 @@ _FLOCK = struct.Struct("hhqqi4x")
 """Linux's struct flock: type, whence, start, length, process."""
 
 LEFTOVER_SUFFIXES = (".part", ".deleted", TEMPORARY_SUFFIX)
-"""What a crash may leave of files that were being made or removed, by us or by Java."""
+"""Suffixes of files that a crash leaves while they are created or removed, by kraft-wire or by Java."""
 
 
 class Folder:
     """The metadata folder, locked until ``close``."""
 
     def __init__(
-        self, path: Path, properties: MetaProperties, locks: ExitStack, disk: Disk, mended: list[Path]
+        self, path: Path, properties: MetaProperties, locks: ExitStack, disk: Disk, rebuilt: list[Path]
     ) -> None:
         self.path = path
         self.properties = properties
         self.disk = disk
-        self.mended = mended
-        """Files that were damaged and are made anew: what is in them is always the same."""
+        self.rebuilt = rebuilt
+        """Files that were damaged and were rebuilt, which always have the same contents."""
         self._locks = locks
 
     @property
     def partition_path(self) -> Path:
-        """Where segments, snapshots and quorum-state lie."""
+        """The folder of segments, snapshots and quorum-state."""
         return self.path / PARTITION_FOLDER
 
     def close(self) -> None:
-        """Let other processes have the folders."""
+        """Unlock the folders for other processes."""
         self._locks.close()
 
 
@@ -67,11 +67,11 @@ def open_folder(
     cluster_id: str | None = None,
     log_dirs: Sequence[Path] = (),
 ) -> Folder:
-    """Check and lock the folders of a node, and make the metadata partition's folder where it is missing.
+    """Check and lock the folders of a node, and create the metadata partition's folder if it is missing.
 
-    ``log_dirs`` are the node's other folders. Without ``cluster_id`` any cluster's will do, as long as it
-    is the same one in all of them. A damaged partition.metadata is made anew, whose contents are always the
-    same. Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
+    ``log_dirs`` are the node's other folders. Without ``cluster_id``, any cluster is accepted, if it is the
+    same in all folders. A damaged partition.metadata is rebuilt, because its contents are always the same.
+    Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
     """
     disk = Disk()
     paths = list(dict.fromkeys([metadata_dir, *log_dirs]))
@@ -82,43 +82,46 @@ def open_folder(
     with ExitStack() as locks:
         for path in paths:
             locks.callback(os.close, _lock(path / LOCK))
-        mended = _open_partition(metadata_dir / PARTITION_FOLDER, disk)
-        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk, mended)
+        rebuilt = _open_partition(metadata_dir / PARTITION_FOLDER, disk)
+        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk, rebuilt)
 
 
 def read_meta_properties(folder: Path) -> MetaProperties:
-    """Whose folder it is. Raises NotFormatted or CorruptFile."""
+    """Return the identity of a folder. Raises NotFormatted or CorruptFile."""
     path = folder / META_PROPERTIES
     try:
         return parse_meta_properties(path.read_text("latin-1"))
     except FileNotFoundError:
         if any((folder / PARTITION_FOLDER).glob(f"*{LOG_SUFFIX}")):
-            raise CorruptFile(path, META_PROPERTIES_IS_GONE) from None
+            raise CorruptFile(path, META_PROPERTIES_MISSING) from None
         raise NotFormatted(path) from None
     except MalformedFile as error:
         raise CorruptFile(path, error.reason) from None
 
 
 def check_identity(folder: Path, properties: MetaProperties, cluster_id: str, node_id: int) -> None:
-    """Raises WrongFolder where the folder is another cluster's or another node's."""
+    """Raise WrongFolder if the folder belongs to another cluster or another node."""
     path = folder / META_PROPERTIES
     if properties.cluster_id != cluster_id:
         raise WrongFolder(
             path,
-            f"cluster.id is {properties.cluster_id} and should be {cluster_id}: the folder belongs to "
-            "another cluster; correct log.dirs and metadata.log.dir",
+            f"the folder belongs to another cluster: its cluster.id is "
+            f"{properties.cluster_id}, expected is {cluster_id}; correct log.dirs and metadata.log.dir",
         )
     if properties.node_id != node_id:
         raise WrongFolder(
             path,
-            f"node.id is {properties.node_id} and should be {node_id}: the folder belongs to another node; "
-            "correct node.id, or log.dirs and metadata.log.dir",
+            f"the folder belongs to another node: its node.id is {properties.node_id}, that of "
+            f"the configuration is {node_id}; correct node.id, or log.dirs and metadata.log.dir",
         )
 
 
 def _lock(path: Path) -> int:
-    """Take both kinds of lock: Java's channels use POSIX record locks, which one process can take twice, so
-    that a second opening in this process is refused by the other kind."""
+    """Take both kinds of lock.
+
+    Java's channels use POSIX record locks. One process can take such a lock twice; the other kind stops this
+    process from opening the folder a second time.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,7 +133,7 @@ def _lock(path: Path) -> int:
 
 
 def holder_of_lock(folder: Path) -> int | None:
-    """The process that works on the folder; None where none does. Takes no lock, not even for a moment."""
+    """Return the id of the process that works on the folder; None if there is none. Never takes the lock."""
     try:
         fd = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -144,7 +147,7 @@ def holder_of_lock(folder: Path) -> int | None:
 
 
 def _open_partition(path: Path, disk: Disk) -> list[Path]:
-    """Returns what was damaged and is made anew."""
+    """Prepare the partition's folder; returns the damaged files that were rebuilt."""
     disk.make_folder(path)
     metadata, text = path / PARTITION_METADATA, partition_metadata_text().encode()
     is_damaged = metadata.exists() and metadata.read_bytes().rstrip() != text
@@ -159,7 +162,7 @@ def _open_partition(path: Path, disk: Disk) -> list[Path]:
 
 
 def check_partition_metadata(path: Path) -> None:
-    """Raises CorruptFile, WrongFolder, OSError."""
+    """Check the topic id in partition.metadata. Raises CorruptFile, WrongFolder, OSError."""
     try:
         topic_id = parse_partition_metadata(path.read_text("latin-1"))
     except MalformedFile as error:

@@ -1,7 +1,8 @@
-"""What ``kraft-wire storage format`` does on disk (Kafka 4.4's Formatter, KIP-1170).
+"""Format folders, as ``kraft-wire storage format`` does (Kafka 4.4's Formatter, KIP-1170).
 
-Every folder gets meta.properties; a controller's metadata folder gets, before that, the 0-0 checkpoint with
-what the first leader needs: kraft.version, the voters where they are known, the bootstrap records.
+Every folder gets meta.properties. A controller's metadata folder first gets the 0-0 checkpoint with
+everything that the first leader needs: kraft.version, the voters if they are known, and the bootstrap
+records.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import AlreadyFormatted, NotFormatted
 from kraft_wire.storage.folder import check_identity, read_meta_properties
-from kraft_wire.storage.snapshots import write_snapshot
+from kraft_wire.storage.snapshots.snapshot_store import write_snapshot
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """What goes into the 0-0 checkpoint.
+    """The contents of the 0-0 checkpoint.
 
-    ``control`` follows the header: nothing for a static quorum, KRaftVersionRecord for one that is dynamic,
-    and VotersRecord where the first voters are known. ``values`` are the encoded bootstrap records.
+    ``control`` follows the header: nothing for a static quorum, KRaftVersionRecord for a dynamic one, and
+    VotersRecord if the first voters are known. ``values`` are the encoded bootstrap records.
     """
 
     control: Sequence[Message]
@@ -34,11 +35,11 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class FormatPlan(msgspec.Struct, frozen=True):
-    """The folders of one node and what becomes of them.
+    """The folders of one node and how to format them.
 
-    ``metadata_dir`` is one of ``directories``. ``directory_id`` is the metadata folder's, where the voters
-    name it; the others, and it without one, get theirs from ``new_directory_id``. A node that is no
-    controller has no ``checkpoint``.
+    ``metadata_dir`` is one of ``directories``. ``directory_id`` is that of the metadata folder, if the voters
+    name it; every other folder gets its id from ``new_directory_id``. ``checkpoint`` is None for a node that
+    isn't a controller.
     """
 
     cluster_id: str
@@ -52,11 +53,11 @@ class FormatPlan(msgspec.Struct, frozen=True):
 
 
 def format_folders(plan: FormatPlan) -> list[Path]:
-    """Format the folders that aren't; returns them, sorted.
+    """Format the folders that aren't formatted; returns them, sorted.
 
-    Folders that are formatted already must be this cluster's and this node's, and are left alone if
-    ``ignore_formatted`` says so. Raises AlreadyFormatted, WrongFolder, CorruptFile, OSError, DiskFailed: all
-    but the last two before anything is written.
+    A folder that is formatted already must belong to this cluster and node; ``ignore_formatted`` leaves it
+    alone. Raises AlreadyFormatted, WrongFolder, CorruptFile, OSError, DiskFailed; all but the last two before
+    anything is written.
     """
     if plan.metadata_dir not in plan.directories:
         raise ValueError(f"{plan.metadata_dir} is not among the folders to format")
@@ -83,9 +84,8 @@ def _is_formatted(path: Path, plan: FormatPlan) -> bool:
 
 
 def _check_no_records(path: Path) -> None:
-    """A folder whose meta.properties is lost must not become a new node that has forgotten its votes and
-    records.
-    """
+    """Raise AlreadyFormatted for a folder that lost its meta.properties: formatted again, the node would
+    forget its votes and records."""
     partition = path / PARTITION_FOLDER
     harmless = snapshot_file_name(BOOTSTRAP_SNAPSHOT_ID)
     if not partition.exists():
@@ -99,7 +99,7 @@ def _check_no_records(path: Path) -> None:
 
 
 def _format(path: Path, plan: FormatPlan, disk: Disk) -> None:
-    """meta.properties comes last: without it the folder is not formatted, whatever a crash leaves."""
+    """Write meta.properties last: until then the folder counts as not formatted, also after a crash."""
     disk.make_folder(path)
     is_metadata = path == plan.metadata_dir
     if is_metadata and plan.checkpoint is not None:

@@ -1,6 +1,4 @@
-"""Everything that a node keeps: its folder, election state, log and snapshots, opened together and
-consistent.
-"""
+"""Open all files of a node together: folder, election state, log and snapshots."""
 
 from __future__ import annotations
 
@@ -11,17 +9,16 @@ from pathlib import Path
 from kraft_wire.log.files import ElectionState, MetaProperties
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.folder import Folder, open_folder
-from kraft_wire.storage.log import DEFAULT_LOG_CONFIG, LogConfig, MetadataLog
-from kraft_wire.storage.opening import Opening, Recovery
+from kraft_wire.storage.log.metadata_log import DEFAULT_LOG_CONFIG, LogConfig, MetadataLog
 from kraft_wire.storage.quorum_state import write_election_state
-from kraft_wire.storage.remembered import Remembered
-from kraft_wire.storage.snapshots import SnapshotStore, bootstrap_values
+from kraft_wire.storage.recovery.startup import Recovery, Startup
+from kraft_wire.storage.recovery.vote_guards import VoteGuard
+from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore, bootstrap_values
 
 
 class Store:
-    """A node's files. ``election`` is None where quorum-state is missing (a new node, or one that lost
-    it).
-    """
+    """A node's files. ``election`` is None if quorum-state is missing, for a new node or because it was
+    lost."""
 
     def __init__(
         self,
@@ -30,8 +27,8 @@ class Store:
         log: MetadataLog,
         snapshots: SnapshotStore,
         recovery: Recovery,
-        lost_below: Remembered,
-        no_vote_up_to: Remembered,
+        lost_below: VoteGuard,
+        no_vote_up_to: VoteGuard,
     ) -> None:
         self.folder = folder
         self.election = election
@@ -53,38 +50,38 @@ class Store:
         static_voter_ids: Collection[int] = (),
         bootstrap_server_count: int = 0,
     ) -> Store:
-        """Lock and check the node's folders, recover the log, choose the snapshot to start from.
+        """Lock and check the node's folders, recover the log, and choose the snapshot to start from.
 
-        A snapshot that cannot be read is set aside, and the one before it counts, as long as the log reaches
-        back to it. A node that has peers sets damage aside and starts with what is left, which may be
-        nothing; ``lost_below_offset`` says how much its peers have to give it. A quorum-state that can't be
-        read is set aside by any node; ``no_vote_up_to_epoch`` says what it must not do then.
+        A snapshot that can't be read is set aside; the one before it is used if the log reaches back to it. A
+        node with peers sets damage aside and starts with what is left, which may be nothing;
+        ``lost_below_offset`` says how much it must fetch from its peers. Any node sets an unreadable
+        quorum-state aside; ``no_vote_up_to_epoch`` says in which epochs it must not vote.
 
-        Whether there are peers is in the last VotersRecord, else in ``static_voter_ids``, those of
-        controller.quorum.voters, else in quorum-state, by a leader or a vote. More than one server in
-        controller.quorum.bootstrap.servers says so as well, where nothing names the voters. A node that finds
-        none of that may be alone.
+        A node has peers if the last VotersRecord names others. Without a VotersRecord, ``static_voter_ids``
+        (from controller.quorum.voters) decide; without these, a leader or a vote in quorum-state. If nothing
+        names the voters, more than one server in controller.quorum.bootstrap.servers means peers, too.
+        Otherwise the node may be alone.
 
-        Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile, DiskFailed, OSError; and, for a node that
-        may be alone, CorruptLog, CorruptSnapshot, MissingRecords, without having changed records.
+        Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile, DiskFailed, OSError. For a node that may
+        be alone also CorruptLog, CorruptSnapshot, MissingRecords, with all records unchanged.
         """
         with ExitStack() as stack:
             folder = open_folder(metadata_dir, node_id=node_id, cluster_id=cluster_id, log_dirs=log_dirs)
             stack.callback(folder.close)
-            opening = Opening(folder, config, static_voter_ids, bootstrap_server_count)
-            stack.callback(opening.close)
-            opening.run()
-            opening.settle_losses()
+            startup = Startup(folder, config, static_voter_ids, bootstrap_server_count)
+            stack.callback(startup.close)
+            startup.run()
+            startup.settle_losses()
             stack.pop_all()
-        assert opening.log is not None, "it is open"
+        assert startup.log is not None, "it is open"
         return cls(
             folder,
-            opening.election,
-            opening.log,
-            opening.snapshots,
-            opening.recovery,
-            opening.lost_below,
-            opening.no_vote_up_to,
+            startup.election,
+            startup.log,
+            startup.snapshots,
+            startup.recovery,
+            startup.lost_below,
+            startup.no_vote_up_to,
         )
 
     @property
@@ -99,7 +96,7 @@ class Store:
     def write_election_state(
         self, state: ElectionState, *, kraft_version: int, voter_ids: Iterable[int] = ()
     ) -> None:
-        """quorum-state says so, on stable storage, when this returns. Raises DiskFailed."""
+        """Write quorum-state and wait until it is on stable storage. Raises DiskFailed."""
         write_election_state(
             self.folder.partition_path, state, self.disk, kraft_version=kraft_version, voter_ids=voter_ids
         )
@@ -107,28 +104,30 @@ class Store:
         if state.leader_epoch != self.log.quorum_epoch:
             self.log.note_quorum_epoch(state.leader_epoch)
         if state.leader_epoch > self.no_vote_up_to_epoch:
-            self._no_vote_up_to.forget()
+            self._no_vote_up_to.remove()
 
     @property
     def lost_below_offset(self) -> int | None:
-        """Damage was cut out of a log that had been durable up to here; None where nothing is missing."""
+        """The offset up to which the log was durable before damage was cut out of it; None if nothing is
+        missing."""
         return self._lost_below.number
 
     @property
     def no_vote_up_to_epoch(self) -> int:
-        """quorum-state was lost, and this node may have voted in any epoch up to this; -1 where it wasn't."""
+        """The last epoch in which this node may have voted before it lost quorum-state; -1 if quorum-state is
+        whole."""
         return -1 if self._no_vote_up_to.number is None else self._no_vote_up_to.number
 
     def forget_loss(self) -> None:
-        """The log holds what is needed of it again: this node is as good as any. Raises DiskFailed."""
-        self._lost_below.forget()
+        """Note that the log holds again what was lost, so that this node may vote. Raises DiskFailed."""
+        self._lost_below.remove()
 
     def bootstrap_values(self) -> list[bytes] | None:
-        """The encoded records for the first leader of an empty log; None where format left none."""
+        """Return the encoded records for the first leader of an empty log; None if format left none."""
         return bootstrap_values(self.snapshots, self.folder.path)
 
     def close(self) -> None:
-        """Flush, and let others have the folder. Raises DiskFailed, with everything closed all the same."""
+        """Flush and unlock. Raises DiskFailed, with everything closed."""
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             stack.callback(self.snapshots.close)

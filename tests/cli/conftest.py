@@ -1,4 +1,4 @@
-"""What tests of several commands share."""
+"""Fixtures for the tests of several commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from server_stand_in import ServerStandIn
+
+from tests.cli.server_stand_in import ServerStandIn
 
 
 @pytest.fixture(autouse=True)

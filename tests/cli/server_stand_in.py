@@ -1,11 +1,11 @@
-"""What takes the server's place where only the way to it is tested."""
+"""A stand-in for the server, for tests of the command line alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
 
-from kraft_wire.server.config import ServerConfig
+from kraft_wire.server.config.server_config import ServerConfig
 
 
 class ServerStandIn(ModuleType):

@@ -1,4 +1,4 @@
-"""Which exceptions are told in one line, and which are defects."""
+"""Expected exceptions become one line; others are defects with a traceback."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.errors import EXIT_FAILED, CommandError, explain, run_to_the_end
-from kraft_wire.controller.activation import ActivationError
+from kraft_wire.cli.errors import (
+    EXIT_FAILED,
+    EXIT_USAGE,
+    CommandError,
+    UsageError,
+    exit_status_of,
+    explain,
+    run_server,
+)
+from kraft_wire.controller.node.activation import ActivationError
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.metadata.errors import FeatureError, ReplayError
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.raft.errors import CannotStart, InvariantViolated
-from kraft_wire.server.config_reader import ConfigError
-from kraft_wire.server.logging import UnknownLevel
+from kraft_wire.server.config.reader import ConfigError
+from kraft_wire.server.logging import LEVELS, UnknownLogSetting
 from kraft_wire.storage.errors import FolderLocked
 
 
@@ -28,7 +36,7 @@ from kraft_wire.storage.errors import FolderLocked
         DecodeError("Message", "field", 3, "no"),
         FeatureError("no such"),
         FolderLocked(Path("/data/.lock")),
-        UnknownLevel("loud", "--log-level"),
+        UnknownLogSetting("level", "loud", LEVELS, "--log-level"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -57,24 +65,31 @@ def test_defects_need_their_traceback(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "fields", "has_traceback"),
+    ("error", "event", "has_traceback"),
     [
-        (FolderLocked(Path("/data/.lock")), {"error": str(FolderLocked(Path("/data/.lock")))}, False),
-        (InvariantViolated("two leaders"), {}, True),
+        (FolderLocked(Path("/data/.lock")), f"fatal: {FolderLocked(Path('/data/.lock'))}", False),
+        (InvariantViolated("two leaders"), "fatal: internal error: InvariantViolated: two leaders", True),
     ],
 )
-def test_what_ends_a_server_is_an_entry_of_its_log(
-    error: Exception, fields: dict[str, str], has_traceback: bool, caplog: pytest.LogCaptureFixture
+def test_what_ends_a_server_is_an_entry_of_its_log_with_the_cause_first(
+    error: Exception, event: str, has_traceback: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     def run() -> int:
         raise error
 
-    assert run_to_the_end(run) == EXIT_FAILED
+    assert run_server(run) == EXIT_FAILED
     (record,) = caplog.records
     assert record.levelname == "ERROR"
-    assert record.__dict__["fields"] == fields
+    assert record.getMessage() == event
+    assert record.__dict__["fields"] == {"error": type(error).__name__}
     assert (record.exc_info is not None) == has_traceback
 
 
 def test_a_server_that_ends_in_peace_says_how() -> None:
-    assert run_to_the_end(lambda: 129) == 129
+    assert run_server(lambda: 129) == 129
+
+
+def test_wrong_usage_has_an_exit_status_of_its_own() -> None:
+    assert exit_status_of(UsageError("give one")) == EXIT_USAGE == 2
+    assert exit_status_of(UnknownLogSetting("level", "loud", LEVELS, "--log-level")) == EXIT_USAGE
+    assert exit_status_of(CommandError("no")) == exit_status_of(OSError("no")) == EXIT_FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,11 +22,13 @@ COMMANDS = (
     ("server",),
     ("dev",),
     ("dump-log",),
+    ("fsck",),
     ("sim",),
     ("codec", "decode"),
     ("codec", "encode"),
     ("pipeline", "report"),
     ("pipeline", "restore"),
+    ("pipeline", "run"),
     ("storage", "format"),
     ("storage", "info"),
     ("storage", "random-uuid"),
@@ -34,11 +37,11 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
 def test_help_lists_every_command_with_what_it_does(words: list[str], capsys: Capture) -> None:
     assert main(words) == 0
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
-    for command in ("server", "dev", "dump-log", "sim", "codec", "pipeline", "storage"):
+    for command in ("server", "dev", "dump-log", "sim", "codec", "pipeline", "storage", "help", "version"):
         (line,) = [line for line in lines if line.startswith(f"{command} ")]
         assert line.removeprefix(command).strip()
 
@@ -46,11 +49,40 @@ def test_help_lists_every_command_with_what_it_does(words: list[str], capsys: Ca
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_explains_itself(words: tuple[str, ...], capsys: Capture) -> None:
     assert main([*words, "--help"]) == 0
-    assert f"Usage: kraft-wire {' '.join(words)}" in capsys.readouterr().out
+    by_option = capsys.readouterr().out
+    assert f"Usage: kraft-wire {' '.join(words)}" in by_option
+    assert main(["help", *words]) == 0
+    assert capsys.readouterr().out == by_option
 
 
-def test_version(capsys: Capture) -> None:
-    assert main(["--version"]) == 0
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("storage", "random-uuid")])
+def test_every_help_has_examples(words: tuple[str, ...], capsys: Capture) -> None:
+    assert main([*words, "--help"]) == 0
+    _, examples = capsys.readouterr().out.split("For example:")
+    assert f"kraft-wire {' '.join(words)} " in " ".join(examples.partition("╭")[0].split()) + " "
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["dev"], ["[default: 9093]", "[default: 9092]", "[choices: debug,", "[choices: text, json]"]),
+        (["server"], ["[choices: debug,", "[choices: text, json]"]),
+        (["sim"], ["[default: 1]", "[default: 120]"]),
+        (["pipeline", "run"], ["[default: 30 seconds]", "[default: parquet]", "[choices: parquet, delta]"]),
+        (["storage", "format"], ["[default: 4.4]"]),
+        (["storage", "version-mapping"], ["[default: 4.4-IV2]"]),
+    ],
+)
+def test_help_shows_choices_and_defaults(words: list[str], shown: list[str], capsys: Capture) -> None:
+    assert main([*words, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert [part for part in shown if part not in text] == []
+    assert "default: None" not in text and "default: False" not in text
+
+
+@pytest.mark.parametrize("words", [["--version"], ["-V"], ["version"], ["storage", "-V"]])
+def test_version(words: list[str], capsys: Capture) -> None:
+    assert main(words) == 0
     said = capsys.readouterr().out
     assert said.startswith("kraft-wire")
     assert f"({tier()} codec)" in said
@@ -60,17 +92,22 @@ def test_version(capsys: Capture) -> None:
     ("words", "complaint"),
     [
         (["storge"], 'Unknown command "storge"'),
-        (["server"], "FILE requires an argument"),
-        (["server", "a", "b"], "Unused Tokens: ['b']"),
+        (["server"], "FILE is missing"),
+        (["server", "a", "b"], "unexpected argument 'b'\n"),
+        (["server", "a", "log-level"], "unexpected argument 'log-level'; the nearest is --log-level\n"),
+        (["sim", "Seeds"], "unexpected argument 'Seeds'; the nearest is --seeds\n"),
+        (["storage", "formt"], 'Did you mean "format"?'),
+        (["sim", "--sed", "3"], "unknown option --sed; the nearest is --seed"),
+        (["help", "storge"], 'Unknown command "storge". Did you mean "storage"?'),
         (["server", "a", "--override"], "--override requires an argument"),
-        (["dump-log", "--files", "x", "--fast"], "Unknown option: --fast"),
-        (["storage", "info"], "--config requires an argument"),
+        (["dump-log", "--files", "x", "--fast"], "unknown option --fast"),
+        (["storage", "info"], "--config is missing"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_on_stderr(
     words: list[str], complaint: str, capsys: Capture
 ) -> None:
-    assert main(words) == 1
+    assert main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("kraft-wire: ")
@@ -85,6 +122,7 @@ def test_a_wrong_command_line_is_one_line_on_stderr(
         ["c.properties", "--override", "a=b"],
         ["--override=a=b=c", "c.properties", "--override", "d=", "--log-level", "debug"],
         ["--log-level=warning", "c.properties"],
+        ["c.properties", "--log-format", "json"],
     ],
 )
 def test_the_quick_reading_of_server_arguments_is_the_library_s(words: list[str]) -> None:
@@ -108,6 +146,8 @@ def test_the_quick_reading_of_server_arguments_is_the_library_s(words: list[str]
         ["a", "--override"],
         ["a", "--override", "--log-level"],
         ["a", "--log-level="],
+        ["a", "--log-level=loud"],
+        ["a", "--log-format", "xml"],
         ["--", "a"],
     ],
 )
@@ -142,6 +182,36 @@ def test_an_interrupt_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(App, "__call__", interrupted)
     assert main(["storage", "random-uuid"]) == 130
+
+
+@pytest.mark.parametrize("words", [["--help"], ["sim", "--help"], ["storage", "random-uuid"], ["version"]])
+def test_output_that_nobody_reads_is_no_error(words: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "kraft_wire", *words]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_error_that_nobody_reads_keeps_its_exit_status() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "kraft_wire", "dump-log", "--files", "/no/such.log"]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=write, check=False)
+    os.close(write)
+    assert done.returncode == 1
+
+
+def test_files_never_take_the_place_of_closed_standard_ones() -> None:
+    """Else what a library prints on stderr would be written into the first file that is opened."""
+    program = (
+        "import os; from kraft_wire.cli import main; main(['storage', 'random-uuid'])\n"
+        "os._exit(os.open('/dev/null', os.O_RDONLY))"
+    )
+    closed = "import os, sys; [os.close(fd) for fd in (0, 1, 2)]; os.execv(sys.argv[1], sys.argv[1:])"
+    words = [sys.executable, "-c", closed, sys.executable, "-c", program]
+    assert subprocess.run(words, check=False).returncode > 2
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:

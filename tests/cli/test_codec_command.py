@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from kraft_wire.cli import main
-from kraft_wire.cli.codec_decode import MAX_FRAME_BYTES
-from kraft_wire.protocol.framing import frame
-from kraft_wire.protocol.headers import encode_request, encode_response
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.wire.framing import MAX_FRAME_BYTES, frame
+from kraft_wire.wire.headers import encode_request, encode_response
 
 Capture = pytest.CaptureFixture[str]
 
@@ -34,7 +33,7 @@ RULE = "=" * 67
 
 
 def tshark_text(*pieces: tuple[str, bytes]) -> str:
-    """What tshark 4.0 prints for -q -z follow,tcp,raw,0."""
+    """The text that tshark 4.0 prints for -q -z follow,tcp,raw,0."""
     lines = [
         "",
         RULE,
@@ -169,13 +168,13 @@ class TestFrames:
         [
             (
                 CAPTURE.replace("tcp,raw", "tcp,ascii"),
-                "Follow: tcp,ascii: one connection is wanted, as tshark -q -z",
+                "Follow: tcp,ascii: give one connection, as tshark -q -z",
             ),
-            (CAPTURE + CAPTURE, "Follow: tcp,raw, Follow: tcp,raw: one connection is wanted"),
-            (f"\n{RULE}\n", "no connection: one connection is wanted"),
+            (CAPTURE + CAPTURE, "Follow: tcp,raw, Follow: tcp,raw: give one connection"),
+            (f"\n{RULE}\n", "no connection: give one connection"),
             (
                 CAPTURE.replace("Node 1", "Knot 1"),
-                "line 6 of tshark's text is not hexadecimal digits, two a byte",
+                "line 6 of tshark's text isn't hexadecimal digits, two per byte",
             ),
         ],
     )
@@ -190,8 +189,11 @@ class TestFrames:
     @pytest.mark.parametrize(
         ("words", "complaint"),
         [
-            (["--frames", "server"], "--frames needs to know who sent the stream: say --client or --server"),
-            (["--frames", "--client", "--server", "server"], "say --client or --server"),
+            (
+                ["--frames", "server"],
+                "--frames needs to know which side sent the stream: give --client or --server",
+            ),
+            (["--frames", "--client", "--server", "server"], "give --client or --server"),
             (
                 ["--frames", "--server", "server"],
                 "give the client's stream of the same connection with --requests",
@@ -203,19 +205,31 @@ class TestFrames:
             (["--client", "client"], "--requests and --max-frame-bytes go with --frames"),
             (["--requests", "client", "server"], "--requests and --max-frame-bytes go with --frames"),
             (
-                ["--frames", "--server", "--requests", "nowhere", "server"],
-                "nowhere: No such file or directory",
-            ),
-            (
-                ["--frames", "--server", "--requests", "lines", "server"],
-                "lines: no request in it: frame of 20",
+                ["--frames", "--server", "--requests", "-", "-"],
+                "standard input can't be both",
             ),
         ],
     )
     def test_options_that_do_not_go_together(
         self, words: list[str], complaint: str, files: Path, capsys: Capture
     ) -> None:
-        assert main(["codec", "decode", *words]) == 1
+        assert main(["codec", "decode", *words]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert complaint in err
+        assert err.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("requests", "complaint"),
+        [
+            ("nowhere", "nowhere: No such file or directory"),
+            ("lines", "lines: no request in it: frame of 20"),
+        ],
+    )
+    def test_requests_that_cannot_be_read(
+        self, requests: str, complaint: str, files: Path, capsys: Capture
+    ) -> None:
+        assert main(["codec", "decode", "--frames", "--server", "--requests", requests, "server"]) == 1
         out, err = capsys.readouterr()
         assert out == ""
         assert complaint in err
@@ -224,8 +238,8 @@ class TestFrames:
     def test_the_wrong_direction_is_suspected(self, files: Path, capsys: Capture) -> None:
         assert main(["codec", "decode", "--frames", "--client", "server"]) == 1
         assert capsys.readouterr().err == (
-            "kraft-wire: 3 of 3 frames could not be decoded; is the stream what the server sent?"
-            " Then say --server\n"
+            "kraft-wire: 3 of 3 frames could not be decoded; did the server send the stream?"
+            " Then give --server\n"
         )
         assert main(["codec", "decode", "--frames", "--server", "--requests", "server", "client"]) == 1
         assert "are the requests those of the same connection?" in capsys.readouterr().err
@@ -251,11 +265,11 @@ class TestFrames:
 
     @pytest.mark.parametrize("size", ["-1", "0"])
     def test_a_limit_that_no_frame_keeps(self, files: Path, capsys: Capture, size: str) -> None:
-        assert main(["codec", "decode", "--frames", "--client", "client", "--max-frame-bytes", size]) == 1
+        assert main(["codec", "decode", "--frames", "--client", "client", "--max-frame-bytes", size]) == 2
         assert f"--max-frame-bytes {size}: a frame has at least one byte" in capsys.readouterr().err
 
     def test_a_limit_goes_with_frames(self, files: Path, capsys: Capture) -> None:
-        assert main(["codec", "decode", "--max-frame-bytes", "10", "lines"]) == 1
+        assert main(["codec", "decode", "--max-frame-bytes", "10", "lines"]) == 2
         assert "--max-frame-bytes go with --frames" in capsys.readouterr().err
 
     def test_the_limit_s_default_is_in_the_help(self, capsys: Capture) -> None:

@@ -8,13 +8,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from odd_wire import mutate
 
-from kraft_wire.cli.codec_frames import ClientLines, ServerLines, StreamBroken, broken_line, frames_of
-from kraft_wire.cli.codec_lines import Answer
-from kraft_wire.cli.codec_requests import SentRequests
-from kraft_wire.protocol.framing import frame
-from kraft_wire.protocol.headers import encode_request, encode_response
+from kraft_wire.cli.codec.frames import ClientLines, ServerLines, StreamBroken, broken_line, frames_of
+from kraft_wire.cli.codec.lines import Answer
+from kraft_wire.cli.codec.requests import SentRequests
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
@@ -24,6 +21,9 @@ from kraft_wire.protocol.messages.produce_request import ProduceRequest
 from kraft_wire.protocol.messages.produce_response import ProduceResponse
 from kraft_wire.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from kraft_wire.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
+from kraft_wire.wire.framing import frame
+from kraft_wire.wire.headers import encode_request, encode_response
+from tests.support.odd_wire import mutate
 
 MAX_FRAME_BYTES = 1_000_000
 API_VERSIONS, METADATA, PRODUCE, FETCH, SASL_HANDSHAKE = 18, 3, 0, 1, 17
@@ -200,7 +200,7 @@ class TestServer:
     def test_an_answer_to_an_api_that_nobody_knows(self) -> None:
         asked = bytes.fromhex("03e7 0000 00000005 ffff")
         (line,) = server_lines(stream_of(b"\0\0\0\x05\0"), [asked])
-        assert line["error"] == "it answers a request of API 999, and there is no such API"
+        assert line["error"] == "it answers a request of API 999, which doesn't exist"
 
     @pytest.mark.parametrize("payload", [b"", b"\0\0\0"])
     def test_frames_without_a_header(self, payload: bytes) -> None:
@@ -273,10 +273,10 @@ class TestBrokenStreams:
         [
             (
                 "ffffffff",
-                "frame of -1 bytes, allowed are 0 to 1000000; a stream has to begin where its connection",
+                "frame of -1 bytes, allowed are 0 to 1000000; a stream must start where its connection",
             ),
             ("000f4241", "frame of 1000001 bytes"),
-            ("1603010200", "it looks like TLS, which only the two ends can read"),
+            ("1603010200", "it looks like TLS, which only the two ends can decrypt"),
             ("d4c3b2a10200", "it is a pcap file"),
             ("a1b2c3d40002", "it is a pcap file"),
             ("0a0d0d0a1c00", "it is a pcapng file"),

@@ -7,10 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import all_messages, random_message
-from schema_samples import field, generated, message
 
-from kraft_wire.cli.dump_json import message_json, metadata_json
+from kraft_wire.cli.dump.java_json import message_json, metadata_json
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
@@ -20,6 +18,8 @@ from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.registry import METADATA_RECORD_KEYS, metadata_record_class
 from kraft_wire.protocol.schema import Field, Structure
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.random_messages import all_messages, random_message
+from tests.support.schema_samples import field, generated, message
 
 CONTROL_RECORDS: tuple[type[Message], ...] = (
     KRaftVersionRecord,

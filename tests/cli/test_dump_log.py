@@ -208,10 +208,11 @@ def test_a_name_that_says_no_offset_is_an_error(name: str, tmp_path: Path, capsy
     path = tmp_path / name
     path.touch()
     assert main(["dump-log", f"--files={path}"]) == 1
-    assert capsys.readouterr().err.startswith(f"kraft-wire: {path}: no ")
+    assert capsys.readouterr().err.startswith(f"kraft-wire: {path}: not the name of a")
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / SEGMENT
+@pytest.mark.parametrize("name", [SEGMENT, "nope.log", "nope.checkpoint", "nope.index", "nope.timeindex"])
+def test_a_missing_file_is_one_line(name: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / name
     assert main(["dump-log", f"--files={path}"]) == 1
     assert capsys.readouterr().err == f"kraft-wire: {path}: No such file or directory\n"

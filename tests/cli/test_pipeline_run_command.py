@@ -1,4 +1,4 @@
-"""What ``kraft-wire pipeline run`` refuses before it starts Spark."""
+"""``kraft-wire pipeline run`` refuses wrong options before it starts Spark."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.lake.protocol import Lake, one_command
 from kraft_wire.log.files import PARTITION_FOLDER
-from kraft_wire.spark.pipeline.lake import Lake, one_command
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (
+            ["--source", "/logs", "--trigger-interval", "abc"],
+            "--trigger-interval 'abc' is not an interval, such as '10 seconds'",
+        ),
         ([], "give either --source or --bootstrap-controllers"),
         (
             ["--source", "/logs", "--bootstrap-controllers", "localhost:9093"],
@@ -22,7 +26,7 @@ from kraft_wire.spark.pipeline.lake import Lake, one_command
         ),
         (["--source", "/logs", "--option", "tail"], "--option tail: give NAME=VALUE"),
         (["--source", "/logs", "--setting", "=1"], "--setting =1: give NAME=VALUE"),
-        (["--source", "/logs", "--option", "Table=topic"], "--option Table: the pipeline itself says that"),
+        (["--source", "/logs", "--option", "Table=topic"], "--option Table: the pipeline sets it itself"),
         (
             ["--source", "/a", "--master", "yarn", "--remote", "sc://b"],
             "give either --master or --remote",
@@ -32,17 +36,22 @@ from kraft_wire.spark.pipeline.lake import Lake, one_command
             "--option corrupt: 'rows' is not fail or row",
         ),
         (["--bootstrap-controllers", "foo"], "--bootstrap-controllers: 'foo' isn't host:port"),
-        (
-            ["--source", "/no/logs"],
-            "no __cluster_metadata-0 in or below /no/logs: give a node's metadata folder, or one above",
-        ),
     ],
 )
 def test_words_that_do_not_go_together_are_refused(
     words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["pipeline", "run", "--target", str(tmp_path / "lake"), *words]) == 1
+    assert main(["pipeline", "run", "--target", str(tmp_path / "lake"), *words]) == 2
     assert capsys.readouterr().err == f"kraft-wire: {reason}\n"
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_source_without_logs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "run", "--target", str(tmp_path / "lake"), "--source", "/no/logs"]) == 1
+    assert capsys.readouterr().err == (
+        "kraft-wire: no __cluster_metadata-0 in or below /no/logs: "
+        "give a node's metadata folder, or one above\n"
+    )
     assert not (tmp_path / "lake").exists()
 
 
@@ -51,7 +60,7 @@ def test_a_server_is_named_by_its_url(
     remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--source", "/logs", "--target", str(tmp_path / "lake"), "--remote", remote]
-    assert main(["pipeline", "run", *words]) == 1
+    assert main(["pipeline", "run", *words]) == 2
     assert capsys.readouterr().err.startswith(f"kraft-wire: --remote {remote}: ")
 
 
@@ -62,7 +71,7 @@ def test_a_server_that_does_not_listen_is_told_of_at_once(
         remote = f"sc://127.0.0.1:{closed.getsockname()[1]}/;user_id=me"
     words = ["--source", "/logs", "--target", str(tmp_path / "lake"), "--remote", remote]
     assert main(["pipeline", "run", *words]) == 1
-    assert f"--remote {remote}: Connection refused; does a server run there?" in capsys.readouterr().err
+    assert f"--remote {remote}: Connection refused; is a server running there?" in capsys.readouterr().err
 
 
 def test_a_target_that_another_pipeline_has_is_refused(

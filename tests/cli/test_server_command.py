@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
-from server_stand_in import ServerStandIn
 
 from kraft_wire.cli import main
-from kraft_wire.server.config import load_node_config, load_properties
+from kraft_wire.server.config.server_config import load_node_config, load_properties
 from kraft_wire.server.logging import LEVEL_VARIABLE
 from kraft_wire.storage.folder import read_meta_properties
+from tests.cli.server_stand_in import ServerStandIn
+from tests.support.controller_process import GIVE_UP_S, formatted
 
 Capture = pytest.CaptureFixture[str]
 
@@ -59,12 +65,22 @@ def test_an_unknown_log_level_is_refused(
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main(["server", str(controller_file), "--log-level", "loud"]) == 1
-    assert capsys.readouterr().err.startswith("kraft-wire: --log-level: unknown log level 'loud'")
+    for command in (["server", str(controller_file)], ["dev"]):
+        assert main([*command, "--log-level", "loud"]) == 2
+        assert capsys.readouterr().err == (
+            'kraft-wire: Invalid value "loud" for --log-level. '
+            'Choose from: "debug", "info", "warning", "error".\n'
+        )
     monkeypatch.setenv(LEVEL_VARIABLE, "quiet")
-    assert main(["server", str(controller_file)]) == 1
+    assert main(["server", str(controller_file)]) == 2
     assert capsys.readouterr().err.startswith(f"kraft-wire: {LEVEL_VARIABLE}: unknown log level 'quiet'")
     assert server.configs == []
+
+
+@pytest.mark.parametrize("words", [["--log-level", "ERROR"], ["--log-level=Error"]], ids="/".join)
+def test_a_log_level_is_read_in_any_case(server: ServerStandIn, tmp_path: Path, words: list[str]) -> None:
+    assert main(["dev", "--dir", str(tmp_path / "new"), "--port", "0", *words]) == 0
+    assert logging.getLogger().level == logging.ERROR
 
 
 def test_dev_formats_for_controller_and_broker_and_prints_the_broker_s_file(
@@ -114,7 +130,7 @@ def test_dev_does_not_blame_the_disk_for_a_wrong_folder(server: ServerStandIn, c
 
 
 def test_dev_refuses_one_port_for_both(server: ServerStandIn, capsys: Capture) -> None:
-    assert main(["dev", "--port", "19093", "--broker-port", "19093"]) == 1
+    assert main(["dev", "--port", "19093", "--broker-port", "19093"]) == 2
     assert "--port and --broker-port are both 19093" in capsys.readouterr().err
     assert server.configs == []
 
@@ -127,8 +143,52 @@ def test_dev_without_a_folder_leaves_none(server: ServerStandIn) -> None:
 
 
 def test_dev_refuses_what_is_no_port(server: ServerStandIn, capsys: Capture) -> None:
-    assert main(["dev", "--port", "99999"]) == 1
+    assert main(["dev", "--port", "99999"]) == 2
     assert capsys.readouterr().err == (
-        "kraft-wire: 99999 is not a port; give one from 1 to 65535, or 0 for any\n"
+        "kraft-wire: --port 99999 is not a port; give one from 1 to 65535, or 0 for any\n"
     )
     assert server.configs == []
+
+
+def test_dev_names_the_option_of_a_port_in_use_and_formats_nothing(
+    server: ServerStandIn, tmp_path: Path, capsys: Capture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["dev", "--dir", str(tmp_path / "dev"), "--port", str(port)]) == 1
+    assert capsys.readouterr().err == (
+        f"kraft-wire: --port {port}: Address already in use; give another --port, or 0 for any free one\n"
+    )
+    assert not (tmp_path / "dev").exists()
+    assert server.configs == []
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_format_of_the_log_can_be_chosen(
+    form: str, server: ServerStandIn, controller_file: Path, capsys: Capture
+) -> None:
+    words = ["server", str(controller_file), "--override", "num.io.threads=4", "--log-format", form]
+    assert main(words) == 0
+    line = capsys.readouterr().err
+    assert line.startswith("{") == (form == "json")
+    assert "num.io.threads has no effect" in line
+
+
+def test_a_server_whose_stderr_is_closed_runs_and_stops(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    file = formatted(tmp_path, {"listeners": f"CONTROLLER://127.0.0.1:{port}"})
+    words = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "kraft_wire", "server", str(file)]
+    deadline = time.monotonic() + GIVE_UP_S
+    with subprocess.Popen(words) as process:
+        while True:
+            assert process.poll() is None, "it ended by itself"
+            assert time.monotonic() < deadline
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        process.terminate()
+        assert process.wait(GIVE_UP_S) == 0

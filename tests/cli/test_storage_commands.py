@@ -35,7 +35,7 @@ def identity(folder: Path) -> MetaProperties:
 
 
 def checkpoint(folder: Path) -> tuple[list[Message], list[Message]]:
-    """What the 0-0 checkpoint says between header and footer: control records, metadata records."""
+    """Return the records of the 0-0 checkpoint between header and footer: control and metadata records."""
     header, *data, _footer = verify_snapshot((folder / CHECKPOINT).read_bytes())
     control = decode_control_batch(header)[1:]
     return control, [decode_metadata_record(value)[0] for batch in data for value in record_values(batch)]
@@ -128,7 +128,7 @@ def test_formatting_again(controller_file: Path, tmp_path: Path, capsys: Capture
     err = capsys.readouterr().err
     assert err.startswith(f"kraft-wire: {tmp_path / 'data'}: is formatted already; --ignore-formatted ")
     assert storage_format(controller_file, "-s", "--ignore-formatted") == 0
-    assert capsys.readouterr().out == "All of the folders are formatted already.\n"
+    assert capsys.readouterr().out == "All folders are already formatted.\n"
     assert identity(tmp_path / "data") == before
 
 
@@ -154,33 +154,39 @@ def test_another_cluster_s_folder_is_not_touched(
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "status", "complaint"),
     [
-        ((), "needs one of --standalone, --initial-controllers and --no-initial-controllers"),
-        (("-s", "-N"), "--standalone and --no-initial-controllers exclude each other; give one"),
-        (("-I", "1@h:1"), "--initial-controllers: 'h' is not host:port"),
-        (("-s", "-f", "group.version"), "--feature 'group.version' is not FEATURE=LEVEL"),
-        (("-s", "-f", "group.version=7"), "group.version has no level 7; use 0 to 1"),
-        (("-s", "-f", "nothing=1"), "feature nothing is unknown"),
-        (("-s", "-f", "kraft.version=0"), "kraft.version 0 does not go with this quorum"),
-        (("-s", "-r", "4.0", "-f", "metadata.version=25"), "give either --release-version or --feature"),
-        (("-s", "-r", "1.0"), "release version '1.0' is unknown"),
-        (("-s", "-r", "4.5-IV0"), "release version '4.5-IV0' is unknown"),
+        ((), 2, "needs one of --standalone, --initial-controllers or --no-initial-controllers"),
+        (("-s", "-N"), 2, "--standalone and --no-initial-controllers exclude each other; give one of them"),
+        (("-I", "1@h:1"), 2, "--initial-controllers: 'h' is not host:port"),
+        (("-s", "-f", "group.version"), 2, "--feature 'group.version' is not FEATURE=LEVEL"),
+        (("-s", "-f", "group.version=7"), 2, "group.version has no level 7; use 0 to 1"),
+        (("-s", "-f", "nothing=1"), 2, "feature nothing is unknown"),
+        (("-s", "-f", "kraft.version=0"), 2, "kraft.version 0 does not go with this quorum"),
+        (("-s", "-r", "4.0", "-f", "metadata.version=25"), 2, "give either --release-version or --feature"),
+        (("-s", "-r", "1.0"), 2, "release version '1.0' is unknown"),
+        (("-s", "-r", "4.5-IV0"), 2, "release version '4.5-IV0' is unknown"),
         (
             ("-s", "-r", "3.9", "-f", "eligible.leader.replicas.version=1"),
+            2,
             "eligible.leader.replicas.version 1 needs metadata.version 23",
         ),
-        (("-s", "-S", "SCRAM-SHA-256=[name=a,password=b]"), "--add-scram is not supported yet"),
-        (("-s", "-t", ""), "--cluster-id '' is not an id"),
+        (("-s", "-S", "SCRAM-SHA-256=[name=a,password=b]"), 1, "--add-scram is not supported yet"),
+        (("-s", "-t", ""), 2, "--cluster-id '' is not an id"),
     ],
 )
 def test_what_format_refuses_and_leaves_untouched(
-    options: tuple[str, ...], complaint: str, controller_file: Path, tmp_path: Path, capsys: Capture
+    options: tuple[str, ...],
+    status: int,
+    complaint: str,
+    controller_file: Path,
+    tmp_path: Path,
+    capsys: Capture,
 ) -> None:
     words = ["-c", str(controller_file), *options]
     if "-t" not in options:
         words += ["-t", CLUSTER]
-    assert main(["storage", "format", *words]) == 1
+    assert main(["storage", "format", *words]) == status
     out, err = capsys.readouterr()
     assert out == ""
     assert complaint in err
@@ -188,14 +194,29 @@ def test_what_format_refuses_and_leaves_untouched(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("cluster_id", ["foo", "CLUSTER-ID", CLUSTER[:-1], f"{CLUSTER}A"])
+def test_a_cluster_id_that_is_none_is_accepted_as_by_java_with_a_warning(
+    cluster_id: str, controller_file: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["storage", "format", "-t", cluster_id, "-c", str(controller_file), "-s"]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith(f"kraft-wire: warning: --cluster-id {cluster_id!r} is not an id as ")
+    assert identity(tmp_path / "data").cluster_id == cluster_id
+
+
+def test_a_cluster_id_that_is_one_needs_no_warning(controller_file: Path, capsys: Capture) -> None:
+    assert storage_format(controller_file, "-s") == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_static_quorum_has_no_use_for_voters(controller_file: Path, capsys: Capture) -> None:
     add_property(controller_file, "controller.quorum.voters=1@127.0.0.1:9193")
-    assert storage_format(controller_file, "--standalone") == 1
+    assert storage_format(controller_file, "--standalone") == 2
     assert "remove controller.quorum.voters" in capsys.readouterr().err
 
 
 def test_standalone_is_for_controllers(broker_file: Path, capsys: Capture) -> None:
-    assert storage_format(broker_file, "--standalone") == 1
+    assert storage_format(broker_file, "--standalone") == 2
     assert "--standalone is for controllers" in capsys.readouterr().err
 
 
@@ -267,15 +288,18 @@ def test_feature_dependencies(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("feature", "complaint"),
+    ("feature", "status", "complaint"),
     [
-        ("nothing=1", "feature nothing is unknown"),
-        ("group.version=9", "group.version has no level 9"),
-        ("metadata.version=99", "metadata.version 99 is unknown"),
-        ("group.version=x", "is not FEATURE=LEVEL"),
-        ("group.version=99999", "is not FEATURE=LEVEL"),
+        ("nothing=1", 2, "feature nothing is unknown; known are metadata.version, "),
+        ("group.versoin=1", 2, "feature group.versoin is unknown; the nearest is group.version; known are"),
+        ("group.version=9", 1, "group.version has no level 9"),
+        ("metadata.version=99", 1, "metadata.version 99 is unknown"),
+        ("group.version=x", 2, "is not FEATURE=LEVEL"),
+        ("group.version=99999", 2, "is not FEATURE=LEVEL"),
     ],
 )
-def test_unknown_feature_levels_are_refused(feature: str, complaint: str, capsys: Capture) -> None:
-    assert main(["storage", "feature-dependencies", "-f", feature]) == 1
+def test_unknown_feature_levels_are_refused(
+    feature: str, status: int, complaint: str, capsys: Capture
+) -> None:
+    assert main(["storage", "feature-dependencies", "-f", feature]) == status
     assert complaint in capsys.readouterr().err

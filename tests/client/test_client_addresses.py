@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.client.addresses import Address, parse_addresses
-from kraft_wire.client.errors import BadSetting
+from kraft_wire.client.addresses import parse_addresses
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.wire.address import Address
 
 
 def test_controllers_are_named_one_after_the_other() -> None:

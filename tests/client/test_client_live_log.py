@@ -1,4 +1,4 @@
-"""The log of a live controller of ours is read as it is on its disk, and only what is committed."""
+"""The committed log of a live controller of ours is read byte for byte as it is on its disk."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from controller_process import CLUSTER_ID, ControllerProcess, formatted
-from live_quorum import QUIET, SNAPSHOT_BYTES, SNAPSHOTS, TRIMMED, address_of, read, settings, write
 
 from kraft_wire.client.errors import LogRangeGone, SnapshotGone
 from kraft_wire.client.live_log import LiveLog, LogEnds
 from kraft_wire.client.live_snapshot import snapshot_batches
-from kraft_wire.client.quorum import Quorum
-from kraft_wire.log.batch import Batch, split_batches
-from kraft_wire.log.snapshot import SUFFIX, SnapshotId, parse_snapshot_file_name, snapshot_file_name
-
-
-def _on_disk(process: ControllerProcess) -> list[Batch]:
-    data = b"".join(file.read_bytes() for file in sorted(process.log_dir.glob("*.log")))
-    return split_batches(data)[0]
-
-
-def _snapshots(process: ControllerProcess) -> list[SnapshotId]:
-    names = (file.name for file in process.log_dir.glob(f"*{SUFFIX}"))
-    return sorted(id for name in names if (id := parse_snapshot_file_name(name)) and id.end_offset)
+from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.snapshot import SnapshotId, snapshot_file_name
+from tests.support.controller_process import CLUSTER_ID, ControllerProcess, formatted
+from tests.support.live_quorum import (
+    QUIET,
+    SNAPSHOTS,
+    TRIMMED,
+    address_of,
+    batches_on_disk,
+    read,
+    settings,
+    settled,
+    snapshots_on_disk,
+    write,
+)
 
 
 @pytest.fixture
@@ -43,47 +44,47 @@ def with_snapshots(tmp_path: Path) -> Iterator[ControllerProcess]:
 
 
 def test_the_log_is_what_is_on_disk(plain: ControllerProcess) -> None:
-    with Quorum(settings(address_of(plain))) as quorum:
+    with QuorumClient(settings(address_of(plain))) as quorum:
         log = LiveLog(quorum)
         ends = log.ends()
         data = read(log, 0, ends.high_watermark)
         assert quorum.cluster_id() == CLUSTER_ID
     assert (ends.log_start_offset, ends.newest_snapshot) == (0, None)
-    assert data == b"".join(batch.data for batch in _on_disk(plain))
+    assert data == b"".join(batch.data for batch in batches_on_disk(plain))
     assert split_batches(data)[0][-1].header.next_offset == ends.high_watermark
 
 
 def test_a_range_is_whole_batches_around_it(plain: ControllerProcess) -> None:
-    batches = _on_disk(plain)
+    batches = batches_on_disk(plain)
     start, end = batches[2].header.last_offset, batches[7].header.base_offset + 1
-    with Quorum(settings(address_of(plain))) as quorum:
+    with QuorumClient(settings(address_of(plain))) as quorum:
         data = read(LiveLog(quorum), start, end)
     assert data == b"".join(batch.data for batch in batches[2:8])
 
 
 @pytest.mark.parametrize("max_bytes", [1, 200, 1000])
 def test_it_may_come_in_pieces(plain: ControllerProcess, max_bytes: int) -> None:
-    with Quorum(settings(address_of(plain))) as quorum:
+    with QuorumClient(settings(address_of(plain))) as quorum:
         log = LiveLog(quorum)
         end_offset = log.ends().high_watermark
         answers = list(log.batches(0, end_offset, max_bytes))
         data = read(log, 0, end_offset, max_bytes)
     assert len(answers) > 3
-    assert data == b"".join(batch.data for batch in _on_disk(plain))
+    assert data == b"".join(batch.data for batch in batches_on_disk(plain))
 
 
 def test_offset_0_is_read_where_there_is_a_snapshot_as_well(with_snapshots: ControllerProcess) -> None:
-    with Quorum(settings(address_of(with_snapshots))) as quorum:
+    with QuorumClient(settings(address_of(with_snapshots))) as quorum:
         log = LiveLog(quorum)
-        ends = log.ends()
+        ends, ids = settled(with_snapshots, log)
         data = read(log, 0, ends.high_watermark)
-    assert ends.newest_snapshot == _snapshots(with_snapshots)[-1]
+    assert ends.newest_snapshot == ids[-1]
     assert log.oldest_snapshot(ends) is None
-    assert data == b"".join(batch.data for batch in _on_disk(with_snapshots))
+    assert data == b"".join(batch.data for batch in batches_on_disk(with_snapshots))
 
 
 def test_a_snapshot_is_the_file_on_disk(with_snapshots: ControllerProcess) -> None:
-    with Quorum(settings(address_of(with_snapshots))) as quorum:
+    with QuorumClient(settings(address_of(with_snapshots))) as quorum:
         newest = LiveLog(quorum).ends().newest_snapshot
         assert newest is not None
         data = b"".join(snapshot_batches(quorum, newest))
@@ -91,22 +92,22 @@ def test_a_snapshot_is_the_file_on_disk(with_snapshots: ControllerProcess) -> No
     assert data == (with_snapshots.log_dir / snapshot_file_name(newest)).read_bytes()
 
 
-def test_a_snapshot_that_is_not_there_is_said_to_be_gone(with_snapshots: ControllerProcess) -> None:
-    with Quorum(settings(address_of(with_snapshots))) as quorum:
-        assert LiveLog(quorum).has_snapshot(_snapshots(with_snapshots)[0])
+def test_a_missing_snapshot_is_an_error(with_snapshots: ControllerProcess) -> None:
+    with QuorumClient(settings(address_of(with_snapshots))) as quorum:
+        assert LiveLog(quorum).has_snapshot(snapshots_on_disk(with_snapshots)[0])
         assert not LiveLog(quorum).has_snapshot(SnapshotId(3, 1))
-        with pytest.raises(SnapshotGone, match="has no snapshot 3-1 any more: begin with its newest"):
+        with pytest.raises(SnapshotGone, match="has no snapshot 3-1: start with its newest"):
             next(snapshot_batches(quorum, SnapshotId(3, 1)))
 
 
 def test_a_trimmed_log_begins_with_its_oldest_snapshot_in_whatever_epoch(tmp_path: Path) -> None:
     file = formatted(tmp_path, TRIMMED)
     for _ in range(20):  # an epoch each
-        with ControllerProcess(file) as process, Quorum(settings(address_of(process))) as quorum:
+        with ControllerProcess(file) as process, QuorumClient(settings(address_of(process))) as quorum:
             with process.client() as client:
                 write(client, range(40))
             log = LiveLog(quorum)
-            ends, ids = _settled(process, log)
+            ends, ids = settled(process, log)
             _check_beginning(process, log, ends, ids)
             process.terminate()
         is_trimmed = ends.log_start_offset == ids[0].end_offset
@@ -115,29 +116,18 @@ def test_a_trimmed_log_begins_with_its_oldest_snapshot_in_whatever_epoch(tmp_pat
     raise AssertionError(f"never trimmed to an older epoch: {ids}")
 
 
-def _settled(process: ControllerProcess, log: LiveLog) -> tuple[LogEnds, list[SnapshotId]]:
-    """Where the log begins and ends, and its snapshots, when there is no reason left for another one."""
-    while True:
-        ends = log.ends()
-        ids = [id for id in _snapshots(process) if id.end_offset >= ends.log_start_offset]
-        behind = [
-            batch for batch in _on_disk(process) if ids and batch.header.base_offset >= ids[-1].end_offset
-        ]
-        is_quiet = sum(len(batch.data) for batch in behind) < SNAPSHOT_BYTES
-        if is_quiet and ids[-1:] == [ends.newest_snapshot] and log.ends() == ends:
-            return ends, ids
-
-
 def _check_beginning(process: ControllerProcess, log: LiveLog, ends: LogEnds, ids: list[SnapshotId]) -> None:
     begins_with_snapshot = 0 < ends.log_start_offset == ids[0].end_offset
     assert log.oldest_snapshot(ends) == (ids[0] if begins_with_snapshot else None)
     data = read(log, ends.log_start_offset, ends.high_watermark)
-    on_disk = [batch for batch in _on_disk(process) if batch.header.base_offset >= ends.log_start_offset]
+    on_disk = [
+        batch for batch in batches_on_disk(process) if batch.header.base_offset >= ends.log_start_offset
+    ]
     assert on_disk
     assert data.endswith(b"".join(batch.data for batch in on_disk))
     assert split_batches(data)[0][0].header.base_offset == ends.log_start_offset
     if ends.log_start_offset > 0:
-        with pytest.raises(LogRangeGone, match=f"from offset {ends.log_start_offset} on"):
+        with pytest.raises(LogRangeGone, match=f"log starts at offset {ends.log_start_offset};"):
             next(log.batches(ends.log_start_offset - 1, ends.high_watermark))
 
 
@@ -146,11 +136,11 @@ def test_each_record_has_its_epoch(tmp_path: Path) -> None:
     with ControllerProcess(file) as process, process.client() as client:
         write(client, range(8))
         process.terminate()
-    with ControllerProcess(file) as process, Quorum(settings(address_of(process))) as quorum:
+    with ControllerProcess(file) as process, QuorumClient(settings(address_of(process))) as quorum:
         log = LiveLog(quorum)
         end_offset = log.ends().high_watermark
         epochs = [log.epoch_at(offset) for offset in range(end_offset)]
-    headers = [batch.header for batch in _on_disk(process)]
+    headers = [batch.header for batch in batches_on_disk(process)]
     expected = [header.leader_epoch for header in headers for _ in range(header.record_count)]
     assert set(expected) == {1, 2}
     assert epochs == expected[:end_offset]

@@ -1,4 +1,4 @@
-"""Snapshots whose leader changes while they are fetched: nobody's bytes are mixed with anybody else's."""
+"""If the leader changes while a snapshot is fetched, bytes of two leaders are not mixed."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Collection, Sequence
 from typing import cast
 
 import pytest
-from metadata_logs import topic
 
-from kraft_wire.client.addresses import Address
 from kraft_wire.client.errors import SnapshotGone
 from kraft_wire.client.live_snapshot import snapshot_batches
 from kraft_wire.client.questions import SnapshotAnswer
-from kraft_wire.client.quorum import Quorum
+from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.wire.address import Address
+from tests.support.metadata_logs import topic
 
 ID = SnapshotId(40, 3)
 LONG, SHORT = (b"".join(encode_snapshot(ID, [], [topic(n) for n in range(count)], 7, 7)) for count in (40, 2))
 PIECE_BYTES = len(SHORT) + 10
-"""Behind the end of the short one."""
+"""More than the short file has."""
 
 
 class _Leaders:
-    """Answers as whoever leads: each question is the next one's, by their files; None has no such file."""
+    """A quorum whose leader changes: each request goes to the next of ``order``. None: no file."""
 
     def __init__(self, files: Sequence[bytes | None], order: Sequence[int]) -> None:
         self._files = files
@@ -45,7 +45,7 @@ class _Leaders:
 
 
 def _fetched(files: Sequence[bytes | None], *order: int) -> bytes:
-    leaders = cast(Quorum, _Leaders(files, order))
+    leaders = cast(QuorumClient, _Leaders(files, order))
     return b"".join(snapshot_batches(leaders, ID, PIECE_BYTES))
 
 
@@ -57,6 +57,6 @@ def test_the_next_leaders_file_is_fetched_from_its_beginning(order: tuple[int, .
     assert _fetched([LONG, SHORT], *order) == [LONG, SHORT][last]
 
 
-def test_a_leader_that_lacks_the_snapshot_is_said_to() -> None:
-    with pytest.raises(SnapshotGone, match="leader:1 has no snapshot 40-3 any more"):
+def test_a_leader_without_the_snapshot_is_an_error_that_names_it() -> None:
+    with pytest.raises(SnapshotGone, match="leader:1 has no snapshot 40-3: start"):
         _fetched([LONG, None], 0, 1)

@@ -1,4 +1,4 @@
-"""Whoever leads is found and followed; who can't be read is an error that says why."""
+"""The leader is found and followed; a controller that can't be read is an error that says why."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from controller_process import CLUSTER_ID, ControllerProcess, formatted
-from live_quorum import QUIET, Controllers, address_of, read, settings, three_controllers, write
 from msgspec.structs import replace
 
 from kraft_wire.client.errors import QuorumUnreachable, WrongServer
 from kraft_wire.client.live_log import LiveLog
-from kraft_wire.client.quorum import Quorum
+from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.log.batch import split_batches
+from tests.support.controller_process import CLUSTER_ID, ControllerProcess, formatted
+from tests.support.live_quorum import QUIET, Controllers, address_of, read, settings, three_controllers, write
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def controllers(tmp_path: Path) -> Iterator[Controllers]:
 def test_any_controller_leads_to_the_leader(controllers: Controllers) -> None:
     leaders = set()
     for address in controllers.addresses.values():
-        with Quorum(settings(address)) as quorum:
+        with QuorumClient(settings(address)) as quorum:
             assert quorum.cluster_id() == CLUSTER_ID
             LiveLog(quorum).ends()
             leaders.add(quorum.answered_by)
@@ -36,7 +36,7 @@ def test_any_controller_leads_to_the_leader(controllers: Controllers) -> None:
 
 
 def test_a_reader_goes_on_with_the_next_leader(controllers: Controllers) -> None:
-    with Quorum(settings(*controllers.addresses.values())) as quorum:
+    with QuorumClient(settings(*controllers.addresses.values())) as quorum:
         log = LiveLog(quorum)
         before = log.ends()
         data = read(log, 0, before.high_watermark)
@@ -51,18 +51,18 @@ def test_a_reader_goes_on_with_the_next_leader(controllers: Controllers) -> None
     assert {before.epoch, after.epoch} <= {header.leader_epoch for header in headers}
 
 
-def test_what_one_has_found_out_is_enough_for_another(controllers: Controllers) -> None:
-    with Quorum(settings(*controllers.addresses.values())) as quorum:
+def test_a_known_leader_is_enough_to_start_with(controllers: Controllers) -> None:
+    with QuorumClient(settings(*controllers.addresses.values())) as quorum:
         end_offset = LiveLog(quorum).ends().high_watermark
         known = quorum.known()
-    with Quorum(settings("127.0.0.1:1"), known) as other:
+    with QuorumClient(settings("127.0.0.1:1"), known) as other:
         assert read(LiveLog(other), 0, end_offset)
         assert other.known() == known
 
 
-def test_without_a_majority_everybody_is_named_with_what_they_said(controllers: Controllers) -> None:
+def test_without_a_majority_each_controller_is_named_with_its_problem(controllers: Controllers) -> None:
     addresses = controllers.addresses
-    with Quorum(settings(*addresses.values(), api_timeout_ms=4_000)) as quorum:
+    with QuorumClient(settings(*addresses.values(), api_timeout_ms=4_000)) as quorum:
         LiveLog(quorum).ends()
         leader = controllers.leader()
         controllers.kill(leader)
@@ -71,30 +71,30 @@ def test_without_a_majority_everybody_is_named_with_what_they_said(controllers: 
         with pytest.raises(QuorumUnreachable) as error:
             while True:
                 LiveLog(quorum).ends()
-    assert error.value.said[addresses[leader]].endswith("Connection refused")
-    assert set(error.value.said) == set(addresses.values())
+    assert error.value.problems[addresses[leader]].endswith("Connection refused")
+    assert set(error.value.problems) == set(addresses.values())
     text = str(error.value)
-    assert text.startswith("the log at offset 0: no success in 4000 ms; ")
-    assert "Look at whether a majority of the controllers runs" in text
+    assert text.startswith("the log at offset 0: no answer in 4000 ms; ")
+    assert "Check that a majority of the controllers is running" in text
     assert addresses[left] in text
 
 
-def test_nobody_there_is_an_error_that_names_each() -> None:
+def test_unreachable_controllers_are_each_named() -> None:
     with (
-        Quorum(settings("127.0.0.1:1", "no-such-host.invalid:9093", api_timeout_ms=300)) as quorum,
+        QuorumClient(settings("127.0.0.1:1", "no-such-host.invalid:9093", api_timeout_ms=300)) as quorum,
         pytest.raises(QuorumUnreachable) as error,
     ):
         quorum.cluster_id()
-    assert set(error.value.said) == {"127.0.0.1:1", "no-such-host.invalid:9093"}
+    assert set(error.value.problems) == {"127.0.0.1:1", "no-such-host.invalid:9093"}
 
 
 def test_a_controller_of_another_cluster_is_refused(tmp_path: Path) -> None:
     with ControllerProcess(formatted(tmp_path, QUIET)) as process:
         address = address_of(process)
-        with Quorum(settings(address)) as quorum:
+        with QuorumClient(settings(address)) as quorum:
             known = quorum.known()._replace(cluster_id="AAAAAAAAQACAAAAAAAAAAA")
         with (
-            Quorum(settings(address), known) as misled,
+            QuorumClient(settings(address), known) as misled,
             pytest.raises(WrongServer, match=f"{address}: INCONSISTENT_CLUSTER_ID: it belongs to another"),
         ):
             LiveLog(misled).ends()
@@ -106,7 +106,7 @@ def test_a_connection_that_was_closed_while_idle_is_opened_again(tmp_path: Path)
     with ControllerProcess(file) as process:
         address = address_of(process)
         file.write_text(properties.replace("127.0.0.1:0", address))
-        with Quorum(settings(address)) as quorum:
+        with QuorumClient(settings(address)) as quorum:
             before = LiveLog(quorum).ends()
             process.kill()
             with ControllerProcess(file) as again, again.client() as client:
@@ -116,14 +116,14 @@ def test_a_connection_that_was_closed_while_idle_is_opened_again(tmp_path: Path)
     assert after.high_watermark > before.high_watermark
 
 
-def test_a_server_that_says_nothing_costs_one_request_timeout() -> None:
+def test_a_silent_server_costs_one_request_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         accepted: list[socket.socket] = []
         thread = threading.Thread(target=lambda: accepted.append(silent.accept()[0]))
         thread.start()
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
-            Quorum(settings(address, api_timeout_ms=500)) as quorum,
+            QuorumClient(settings(address, api_timeout_ms=500)) as quorum,
             pytest.raises(QuorumUnreachable, match=f"{address}: timed out"),
         ):
             quorum.cluster_id()
@@ -131,12 +131,12 @@ def test_a_server_that_says_nothing_costs_one_request_timeout() -> None:
         accepted[0].close()
 
 
-def test_who_is_frozen_costs_less_than_the_request_timeout(tmp_path: Path) -> None:
+def test_a_frozen_controller_costs_less_than_the_request_timeout(tmp_path: Path) -> None:
     with (
         ControllerProcess(formatted(tmp_path, QUIET)) as process,
         socket.create_server(("127.0.0.1", 0)) as frozen,  # the system takes connections for it
     ):
         silent = f"127.0.0.1:{frozen.getsockname()[1]}"
         patience = settings(silent, address_of(process), api_timeout_ms=20_000)
-        with Quorum(replace(patience, request_timeout_ms=20_000)) as quorum:
+        with QuorumClient(replace(patience, request_timeout_ms=20_000)) as quorum:
             assert LiveLog(quorum).ends().high_watermark > 0

@@ -1,4 +1,4 @@
-"""TLS by Kafka's options, with a server that wants to know who we are."""
+"""TLS by Kafka's options, with servers that ask for a client certificate or don't."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from certificates import Authority, write_trusted_pkcs12
 
-from kraft_wire.client.addresses import Address
 from kraft_wire.client.connection import Connector
-from kraft_wire.client.errors import AuthenticationFailed, BadSetting
-from kraft_wire.client.security import parse_security
+from kraft_wire.client.errors import AuthenticationFailed
+from kraft_wire.client.security_options import parse_security
 from kraft_wire.client.tls import tls_context
-from kraft_wire.protocol.framing import FrameReader, frame
-from kraft_wire.protocol.headers import API_VERSIONS_KEY, decode_request_header, encode_response
+from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.registry import request_class
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.wire.address import Address
+from kraft_wire.wire.server_side import ServerSide, Slot
+from tests.support.certificates import Authority, write_trusted_pkcs12
 
 GIVE_UP_S = 30.0
 PASSWORD = "hunter-2"
@@ -74,15 +76,18 @@ class Server:
 
 
 def _answer(stream: ssl.SSLSocket) -> None:
-    frames = FrameReader(1 << 20)
-    while (request := frames.next_frame()) is None:
+    server = ServerSide(lambda key, version: request_class(key), 1 << 20, lambda: None, _unanswerable)
+    while (request := server.next_frame()) is None:
         data = stream.recv(1 << 16)
         if not data:
             return
-        frames.feed(data)
-    header, _ = decode_request_header(request)
-    version = header.request_api_version
-    stream.sendall(frame(encode_response(API_VERSIONS_KEY, version, 1, ApiVersionsResponse())))
+        server.receive(data)
+    server.take(request).slot.answer(ApiVersionsResponse())
+    stream.sendall(server.take_ready())
+
+
+def _unanswerable(slot: Slot, error: ProtocolError) -> None:
+    raise error
 
 
 @contextmanager
@@ -107,7 +112,7 @@ def _connect(options: dict[str, str], port: int) -> None:
     Connector(parse_security(options), GIVE_UP_S).open(Address("127.0.0.1", port), GIVE_UP_S).close()
 
 
-def test_a_controller_is_believed_by_its_authority(
+def test_a_controller_is_trusted_by_its_authority(
     authority: Authority, trusting: dict[str, str], tmp_path: Path
 ) -> None:
     with serving(authority, tmp_path) as server:
@@ -130,7 +135,7 @@ def test_the_trust_store_may_be_a_pkcs12_or_a_text(authority: Authority, tmp_pat
 def test_a_controller_of_another_authority_is_refused(trusting: dict[str, str], tmp_path: Path) -> None:
     with (
         serving(Authority("somebody else"), tmp_path) as server,
-        pytest.raises(AuthenticationFailed, match=r"certificate isn't accepted: .*kafka\.ssl\.truststore"),
+        pytest.raises(AuthenticationFailed, match=r"certificate is not accepted: .*kafka\.ssl\.truststore"),
     ):
         _connect(trusting, server.port)
 
@@ -148,7 +153,9 @@ def test_a_certificate_for_another_host_is_refused_unless_hosts_are_not_compared
 
 
 @pytest.mark.parametrize("form", ["pem", "encrypted pem", "pkcs12", "texts"])
-def test_we_say_who_we_are(form: str, authority: Authority, trusting: dict[str, str], tmp_path: Path) -> None:
+def test_the_client_certificate_is_sent(
+    form: str, authority: Authority, trusting: dict[str, str], tmp_path: Path
+) -> None:
     own = authority.issue("reader")
     file = tmp_path / "own"
     if form == "pkcs12":
@@ -170,12 +177,12 @@ def test_we_say_who_we_are(form: str, authority: Authority, trusting: dict[str, 
     assert server.client_name == "reader"
 
 
-def test_a_controller_that_wants_to_know_who_we_are_says_so(
+def test_a_missing_client_certificate_is_an_error_that_says_so(
     authority: Authority, trusting: dict[str, str], tmp_path: Path
 ) -> None:
     with (
         serving(authority, tmp_path, wants_ours=True) as server,
-        pytest.raises(AuthenticationFailed, match=r"look at kafka\.ssl\.keystore"),
+        pytest.raises(AuthenticationFailed, match=r"check kafka\.ssl\.keystore"),
     ):
         _connect(trusting, server.port)
 
@@ -184,11 +191,21 @@ def test_a_controller_that_wants_to_know_who_we_are_says_so(
     ("store", "kind", "content", "problem"),
     [
         ("truststore", "PEM", None, "location: {file}: No such file or directory"),
-        ("truststore", "PEM", b"hunter-2", "{file} holds no certificate that can be read"),
-        ("truststore", "PEM", b"\xff\xfe", "{file} can't be opened: it is no PEM"),
-        ("truststore", "PKCS12", b"hunter-2", "{file} can't be opened: it is no PKCS12, or the password is"),
+        ("truststore", "PEM", b"hunter-2", "{file} has no certificate that can be read"),
+        ("truststore", "PEM", b"\xff\xfe", "{file} can't be opened: it is not a PEM file"),
+        (
+            "truststore",
+            "PKCS12",
+            b"hunter-2",
+            "{file} can't be opened: it is not a PKCS12 file, or the password is",
+        ),
         ("keystore", "PEM", b"hunter-2", "the key and its certificate can't be read"),
-        ("keystore", "PKCS12", b"hunter-2", "{file} can't be opened: it is no PKCS12, or the password is"),
+        (
+            "keystore",
+            "PKCS12",
+            b"hunter-2",
+            "{file} can't be opened: it is not a PKCS12 file, or the password is",
+        ),
     ],
 )
 def test_a_store_that_can_not_be_read_is_named(
@@ -211,7 +228,7 @@ def test_a_store_that_can_not_be_read_is_named(
     assert PASSWORD not in str(error.value)
 
 
-def test_a_wrong_password_is_no_password_for_anybody_to_read(authority: Authority, tmp_path: Path) -> None:
+def test_a_wrong_password_is_not_shown(authority: Authority, tmp_path: Path) -> None:
     own = authority.issue("reader")
     for kind, file in (
         ("PEM", own.write_pem(tmp_path / "own.pem", PASSWORD)),

@@ -1,35 +1,34 @@
-"""Definitions in franz-go's language for tests, and the classes that they become."""
+"""Definitions in franz-go's language for tests, and the classes generated from them."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
-from schema_samples import module_of
-
-from codegen.franz_dsl import parse
-from codegen.model import Field, Message
+from codegen.franz.dsl import parse
+from codegen.schema.model import Field, Message
+from tests.support.schema_samples import module_of
 
 FILE = "sample"
 HEADER = "SampleRequest => key 900, max version 5, flexible v3+"
 
 
 def messages(text: str) -> list[Message]:
-    """The checked messages of a file."""
+    """Return the checked messages of a file."""
     return list(parse(text, FILE))
 
 
 def only_message(*fields: str, header: str = HEADER) -> Message:
-    """The request with these lines for its fields."""
+    """Return the request with these lines as its fields."""
     (message,) = messages("\n".join([header, *(f"  {field}" for field in fields)]))
     return message
 
 
 def only_field(*lines: str, header: str = HEADER) -> Field:
-    """The one field of the request."""
+    """Return the only field of the request."""
     (found,) = only_message(*lines, header=header).fields
     return found
 
 
 def generated(*fields: str, header: str = HEADER) -> ModuleType:
-    """The module that the request becomes."""
+    """Return the module generated from the request."""
     return module_of(only_message(*fields, header=header))

@@ -1,4 +1,5 @@
-"""Generated code for what Kafka's own schemas lack: every type, nullable tags, overrides, odd defaults."""
+"""Generated code for features that Kafka's own schemas lack: every type, nullable tags, overrides, odd
+defaults."""
 
 from __future__ import annotations
 
@@ -7,17 +8,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import random_message
-from schema_samples import everything, field, generated, message
 
-from codegen.emit import emit_module
-from codegen.errors import SchemaError
-from codegen.index import emit_index
-from codegen.kafka_json import parse
-from codegen.plan import plan
+from codegen.emit.index import emit_index
+from codegen.emit.module import emit_module
+from codegen.emit.plan import plan
+from codegen.schema.errors import SchemaError
+from codegen.schema.kafka_json import parse
 from kraft_wire.protocol.errors import EncodeError, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.random_messages import random_message
+from tests.support.schema_samples import everything, field, generated, message
 
 EVERYTHING = generated(everything()).EverythingRequest
 

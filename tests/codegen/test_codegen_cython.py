@@ -1,4 +1,4 @@
-"""What the compiled wheel is built from: every message once, made of the plans of the generated modules."""
+"""The input of the compiled wheel: every message once, made from the plans of the generated modules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.cython_package import GROUPS, render_cython
+from codegen.cython.package import GROUPS, render_cython
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = ROOT / "kraft_wire" / "protocol" / "messages"

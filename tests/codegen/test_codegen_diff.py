@@ -1,55 +1,14 @@
-"""``codegen diff``: every rule of evolution on small schemas, and what the command prints."""
+"""``codegen diff``: every rule of evolution on small schemas."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from schema_samples import field, message
 
-from codegen.__main__ import ROOT, main
-from codegen.check import check
 from codegen.diff import Diff, compare, messages
-from codegen.diff.change import Change
-from codegen.kafka_json import parse
-from codegen.model import Message
-from codegen.packages import NEWEST_KAFKA as NEWEST
-
-# The sample has versions 0-3 and is flexible from 2 on.
-PART = [field(name="Number"), field(name="Text", type="string")]
-
-
-def sample(**changes: Any) -> Message:
-    parsed = parse(json.dumps(message(**changes)), "sample")
-    check(parsed)
-    return parsed
-
-
-def tagged(**changes: Any) -> dict[str, Any]:
-    return field(**({"name": "Extra", "versions": "2+", "tag": 0, "taggedVersions": "2+"} | changes))
-
-
-def struct(**changes: Any) -> dict[str, Any]:
-    return field(**({"type": "Part", "fields": PART} | changes))
-
-
-def diff(old: dict[str, Any], new: dict[str, Any]) -> Diff:
-    return compare([sample(**old)], [sample(**new)])
-
-
-def changes(old: dict[str, Any], new: dict[str, Any]) -> list[Change]:
-    return [change for each in diff(old, new).messages for change in each.changes]
-
-
-def said(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """Every change's rule, path and verdict."""
-    return [(change.rule, change.path, change.compatible) for change in changes(old, new)]
-
-
-def fields(*each: dict[str, Any]) -> dict[str, Any]:
-    return {"fields": list(each)}
+from tests.codegen.diff_samples import PART, changes, changes_of, diff, fields, sample, struct, tagged
+from tests.support.schema_samples import field
 
 
 class TestMessages:
@@ -113,27 +72,27 @@ class TestMessages:
     def test_a_change_of_it(
         self, old: dict[str, Any], new: dict[str, Any], expected: tuple[str, bool]
     ) -> None:
-        found = [(rule, compatible) for rule, path, compatible in said(old, new) if not path]
+        found = [(rule, compatible) for rule, path, compatible in changes_of(old, new) if not path]
         assert expected in found
         assert [compatible for rule, compatible in found if rule != expected[0]] in ([], [True])
 
     def test_a_new_version_may_be_unstable(self) -> None:
         old, new = {"validVersions": "0-2"}, {"latestVersionUnstable": True}
-        assert said(old, new) == [("versions-added", "", True), ("stability-changed", "", True)]
+        assert changes_of(old, new) == [("versions-added", "", True), ("stability-changed", "", True)]
 
     def test_no_version_left_says_it_once(self) -> None:
         new = {"validVersions": "none", "fields": None, "flexibleVersions": None}
-        assert said({}, new) == [("versions-removed", "", False)]
+        assert changes_of({}, new) == [("versions-removed", "", False)]
 
     def test_bytes_that_no_rule_explains(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(messages, "compare_structs", lambda *_: ())
-        assert said({}, fields(field(type="int64"))) == [("bytes-changed", "", False)]
+        assert changes_of({}, fields(field(type="int64"))) == [("bytes-changed", "", False)]
 
 
 class TestFields:
     def test_new_in_a_new_version(self) -> None:
         new = {"validVersions": "0-4"} | fields(field(), field(name="More", versions="4+"))
-        assert said({}, new) == [("versions-added", "", True), ("field-added", "More", True)]
+        assert changes_of({}, new) == [("versions-added", "", True), ("field-added", "More", True)]
 
     def test_new_in_a_released_version(self) -> None:
         found = changes({}, fields(field(), field(name="More", versions="2+")))
@@ -162,24 +121,29 @@ class TestFields:
     def test_gone_from_a_new_version(self) -> None:
         old = fields(field(), field(name="More"))
         new = {"validVersions": "0-4"} | fields(field(), field(name="More", versions="0-3"))
-        assert said(old, new) == [("versions-added", "", True), ("field-versions-changed", "More", True)]
+        assert changes_of(old, new) == [
+            ("versions-added", "", True),
+            ("field-versions-changed", "More", True),
+        ]
 
     @pytest.mark.parametrize("versions", ["0-2", "1+", None])
     def test_gone_from_a_released_version(self, versions: str | None) -> None:
         rest = [] if versions is None else [field(name="More", versions=versions)]
         rule = "field-removed" if versions is None else "field-versions-changed"
-        assert said(fields(field(), field(name="More")), fields(field(), *rest)) == [(rule, "More", False)]
+        assert changes_of(fields(field(), field(name="More")), fields(field(), *rest)) == [
+            (rule, "More", False)
+        ]
 
     def test_gone_with_its_versions(self) -> None:
         old = fields(field(), field(name="More", versions="0-1"))
-        assert said(old, {"validVersions": "2-3"}) == [
+        assert changes_of(old, {"validVersions": "2-3"}) == [
             ("versions-removed", "", False),
             ("field-removed", "More", True),
         ]
 
     def test_another_name_for_the_same_place(self) -> None:
-        assert said({}, fields(field(name="Second"))) == [("field-renamed", "Second", True)]
-        assert said(fields(field(), tagged()), fields(field(), tagged(name="Other"))) == [
+        assert changes_of({}, fields(field(name="Second"))) == [("field-renamed", "Second", True)]
+        assert changes_of(fields(field(), tagged()), fields(field(), tagged(name="Other"))) == [
             ("field-renamed", "Other", True)
         ]
 
@@ -187,7 +151,7 @@ class TestFields:
         new = {"validVersions": "0-4"} | fields(
             field(name="Legacy", versions="0-3"), field(type="int64", versions="4+")
         )
-        assert said({}, new) == [
+        assert changes_of({}, new) == [
             ("versions-added", "", True),
             ("field-added", "First", True),
             ("field-renamed", "Legacy", True),
@@ -196,7 +160,7 @@ class TestFields:
 
     @pytest.mark.parametrize("other", [{"type": "int64"}, {"type": "string"}, {"type": "[]int32"}])
     def test_another_name_and_type_is_another_field(self, other: dict[str, Any]) -> None:
-        assert said({}, fields(field(name="Second", **other))) == [
+        assert changes_of({}, fields(field(name="Second", **other))) == [
             ("field-removed", "First", False),
             ("field-added", "Second", False),
         ]
@@ -211,20 +175,20 @@ class TestFields:
 
     def test_another_order_of_tagged_fields(self) -> None:
         two = [tagged(), tagged(name="Other", tag=1)]
-        assert said(fields(field(), *two), fields(field(), *reversed(two))) == []
+        assert changes_of(fields(field(), *two), fields(field(), *reversed(two))) == []
 
     def test_a_common_struct_instead_of_one_in_place(self) -> None:
         new = fields(field(type="Part")) | {
             "commonStructs": [{"name": "Part", "versions": "0+", "fields": PART}]
         }
-        assert said(fields(struct()), new) == []
-        assert said(fields(struct(name="A")), new | fields(field(name="A", type="Part"))) == []
+        assert changes_of(fields(struct()), new) == []
+        assert changes_of(fields(struct(name="A")), new | fields(field(name="A", type="Part"))) == []
 
     def test_inside_structs(self) -> None:
         inner = [PART[0], field(name="Text", type="bytes")]
         for array in ("", "[]"):
             old, new = fields(struct(type=f"{array}Part")), fields(struct(type=f"{array}Part", fields=inner))
-            assert said(old, new) == [("type-changed", "First.Text", False)]
+            assert changes_of(old, new) == [("type-changed", "First.Text", False)]
 
     def test_inside_a_struct_that_is_new_as_well(self) -> None:
         old = fields(field(), struct(name="Old", versions="0-1"))
@@ -246,10 +210,12 @@ class TestTypes:
     def test_only_where_it_is_present(self) -> None:
         old = {"validVersions": "0-1"} | fields(field(), field(name="More", versions="2+"))
         new = fields(field(), field(name="More", type="int64", versions="2+"))
-        assert said(old, new) == [("versions-added", "", True), ("type-changed", "More", True)]
+        assert changes_of(old, new) == [("versions-added", "", True), ("type-changed", "More", True)]
 
     def test_another_name_of_a_struct(self) -> None:
-        assert said(fields(struct()), fields(struct(type="Piece"))) == [("struct-renamed", "First", True)]
+        assert changes_of(fields(struct()), fields(struct(type="Piece"))) == [
+            ("struct-renamed", "First", True)
+        ]
 
     def test_numbers_in_an_array_become_structs_with_one_number(self) -> None:
         boxed = field(type="[]Box", fields=[field(name="Number")])
@@ -264,17 +230,17 @@ class TestTypes:
     def test_bytes_and_records_are_one_on_the_wire(self) -> None:
         old, new = fields(field(type="bytes")), fields(field(type="records"))
         # Bytes are empty by default, and records null.
-        assert said(old, new) == [("type-changed", "First", True), ("default-changed", "First", False)]
+        assert changes_of(old, new) == [("type-changed", "First", True), ("default-changed", "First", False)]
         assert diff(old, new).same_bytes
         old = fields(field(type="bytes", nullableVersions="0+", default="null"))
         new = fields(field(type="records", nullableVersions="0+"))
-        assert said(old, new) == [("type-changed", "First", True)]
+        assert changes_of(old, new) == [("type-changed", "First", True)]
 
     def test_a_struct_and_what_it_is_made_of_have_the_same_default(self) -> None:
         old = fields(struct(fields=[field(name="Number", default="7")])) | {"flexibleVersions": "none"}
         for default, rules in (("7", ["type-changed"]), ("8", ["type-changed", "default-changed"])):
             new = fields(field(type="int32", default=default)) | {"flexibleVersions": "none"}
-            assert [rule for rule, _, _ in said(old, new)] == rules
+            assert [rule for rule, _, _ in changes_of(old, new)] == rules
 
     def test_an_override_of_flexible_versions(self) -> None:
         old, new = fields(field(type="string")), fields(field(type="string", flexibleVersions="none"))
@@ -300,19 +266,19 @@ class TestTags:
 
     def test_but_its_tag_is_never_used_again(self) -> None:
         new = fields(field(), tagged(name="Other", type="string"))
-        assert said(fields(field(), tagged()), new) == [
+        assert changes_of(fields(field(), tagged()), new) == [
             ("field-removed", "Extra", True),
             ("tag-reused", "Other", False),
         ]
         later = {"validVersions": "0-4"} | fields(
             field(), tagged(name="Other", type="string", versions="4+", taggedVersions="4+")
         )
-        assert said(fields(field(), tagged()), later)[-1] == ("tag-reused", "Other", False)
+        assert changes_of(fields(field(), tagged()), later)[-1] == ("tag-reused", "Other", False)
 
     def test_another_tag(self) -> None:
         old = fields(field(), tagged(), tagged(name="Other", tag=1))
         new = fields(field(), tagged(tag=1), tagged(name="Other", tag=0))
-        assert said(old, new) == [("tag-changed", "Extra", False), ("tag-changed", "Other", False)]
+        assert changes_of(old, new) == [("tag-changed", "Extra", False), ("tag-changed", "Other", False)]
 
     @pytest.mark.parametrize(
         ("old", "new", "versions"),
@@ -336,18 +302,18 @@ class TestTags:
     def test_in_more_released_versions_than_before(self) -> None:
         """Readers that know a tag refuse it at versions that lack it."""
         old = fields(field(), tagged(versions="3+", taggedVersions="3+"))
-        assert said(old, fields(field(), tagged())) == [("tag-changed", "Extra", False)]
+        assert changes_of(old, fields(field(), tagged())) == [("tag-changed", "Extra", False)]
 
     def test_a_tag_at_a_released_version_for_a_field_that_older_ones_have_without(self) -> None:
         old = fields(field(), field(name="Extra", versions="0-1"))
         new = fields(field(), field(name="Extra", tag=0, taggedVersions="2+"))
-        assert said(old, new) == [("tag-changed", "Extra", True)]
+        assert changes_of(old, new) == [("tag-changed", "Extra", True)]
 
 
 class TestNullsAndDefaults:
     @pytest.mark.parametrize(("old", "new"), [("0+", None), (None, "0+"), ("1+", "0+"), ("0+", "2+")])
     def test_nullable_at_other_released_versions(self, old: str | None, new: str | None) -> None:
-        found = said(
+        found = changes_of(
             fields(field(type="string", nullableVersions=old)),
             fields(field(type="string", nullableVersions=new)),
         )
@@ -355,7 +321,7 @@ class TestNullsAndDefaults:
 
     def test_nullable_from_a_new_version_on(self) -> None:
         new = {"validVersions": "0-4"} | fields(field(type="string", nullableVersions="4+"))
-        assert said(fields(field(type="string")), new) == [
+        assert changes_of(fields(field(type="string")), new) == [
             ("versions-added", "", True),
             ("nullable-changed", "First", True),
         ]
@@ -370,27 +336,27 @@ class TestNullsAndDefaults:
         [("int32", None, "1"), ("int32", "-1", None), ("bool", "false", "true"), ("string", "", "a")],
     )
     def test_another_default(self, kind: str, old: str | None, new: str | None) -> None:
-        found = said(fields(field(type=kind, default=old)), fields(field(type=kind, default=new)))
+        found = changes_of(fields(field(type=kind, default=old)), fields(field(type=kind, default=new)))
         assert found == [("default-changed", "First", False)]
 
     def test_null_instead_of_empty(self) -> None:
         nullable = {"type": "string", "nullableVersions": "0+"}
         new = fields(field(**nullable, default="null"))
-        assert said(fields(field(**nullable)), new) == [("default-changed", "First", False)]
+        assert changes_of(fields(field(**nullable)), new) == [("default-changed", "First", False)]
 
     @pytest.mark.parametrize(
         ("kind", "old", "new"),
         [("int32", "0x10", "16"), ("int32", None, "0"), ("bool", "True", True), ("float64", "1", "1.0")],
     )
     def test_the_same_default_written_in_another_way(self, kind: str, old: object, new: object) -> None:
-        assert said(fields(field(type=kind, default=old)), fields(field(type=kind, default=new))) == []
+        assert changes_of(fields(field(type=kind, default=old)), fields(field(type=kind, default=new))) == []
 
     def test_the_default_of_a_field_that_was_not_released(self) -> None:
         old = {"latestVersionUnstable": True} | fields(field(), field(name="More", versions="3+"))
         new = {"latestVersionUnstable": True} | fields(
             field(), field(name="More", versions="3+", default="1")
         )
-        assert said(old, new) == [("default-changed", "More", True)]
+        assert changes_of(old, new) == [("default-changed", "More", True)]
 
     def test_the_default_decides_whether_a_tagged_field_is_written(self) -> None:
         assert not diff(fields(field(), tagged()), fields(field(), tagged(default="1"))).same_bytes
@@ -405,7 +371,9 @@ class TestNullsAndDefaults:
         ({"type": "bytes"}, {"type": "bytes", "zeroCopy": True}, "zeroCopy false -> true"),
     ],
 )
-def test_what_is_not_on_the_wire_may_change(old: dict[str, Any], new: dict[str, Any], text: str) -> None:
+def test_attributes_that_are_not_on_the_wire_may_change(
+    old: dict[str, Any], new: dict[str, Any], text: str
+) -> None:
     found = diff(fields(field(**old)), fields(field(**new)))
     assert [change.text for change in found.messages[0].changes] == [text]
     assert found.compatible
@@ -414,127 +382,6 @@ def test_what_is_not_on_the_wire_may_change(old: dict[str, Any], new: dict[str, 
 
 def test_map_keys_may_change() -> None:
     inner = [field(name="Number", mapKey=True), PART[1]]
-    assert said(fields(struct(type="[]Part")), fields(struct(type="[]Part", fields=inner))) == [
+    assert changes_of(fields(struct(type="[]Part")), fields(struct(type="[]Part", fields=inner))) == [
         ("mapKey-changed", "First.Number", True)
     ]
-
-
-class TestCommand:
-    @pytest.fixture
-    def folders(self, tmp_path: Path) -> tuple[str, str]:
-        """Two sets: something compatible and something incompatible happens between them."""
-        old = [message(), message(name="OtherRequest", apiKey=901)]
-        new = [
-            message(fields=[field(type="int64")]),
-            message(name="OtherRequest", apiKey=901, fields=[field(), tagged()]),
-            message(name="FreshRequest", apiKey=902),
-        ]
-        for name, nodes in (("old", old), ("new", new)):
-            (tmp_path / name).mkdir()
-            for node in nodes:
-                (tmp_path / name / f"{node['name']}.json").write_text(json.dumps(node))
-        return str(tmp_path / "old"), str(tmp_path / "new")
-
-    def test_text(self, folders: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-        old, new = folders
-        assert main(["diff", old, new]) == 1
-        assert capsys.readouterr().out == (
-            f"{old} -> {new}\n"
-            "\n"
-            "FreshRequest\n"
-            "    added: request 902, versions 0-3\n"
-            "\n"
-            "OtherRequest\n"
-            "    Extra: added: int32, versions 2+, tag 0\n"
-            "\n"
-            "SampleRequest\n"
-            "  ! First: type int32 -> int64; breaks versions 0-3\n"
-            "    different bytes at versions 0-3\n"
-            "\n"
-            "0 messages are alike, 2 changed, 1 added, 0 removed\n"
-            "incompatible: 1 message (1 type-changed)\n"
-            "bytes at versions that both have: different in SampleRequest\n"
-        )
-
-    def test_json(self, folders: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-        old, new = folders
-        assert main(["diff", old, new, "--json"]) == 1
-        found = json.loads(capsys.readouterr().out)
-        assert (found["old"], found["new"], found["compatible"], found["same_bytes"]) == (
-            old,
-            new,
-            False,
-            False,
-        )
-        assert found["alike"] == 0
-        assert [each["message"] for each in found["messages"]] == [
-            "FreshRequest",
-            "OtherRequest",
-            "SampleRequest",
-        ]
-        assert found["messages"][2] == {
-            "message": "SampleRequest",
-            "old_versions": "0-3",
-            "new_versions": "0-3",
-            "compatible": False,
-            "different_bytes": [0, 1, 2, 3],
-            "changes": [
-                {
-                    "rule": "type-changed",
-                    "field": "First",
-                    "change": "type int32 -> int64; breaks versions 0-3",
-                    "compatible": False,
-                    "broken_versions": [0, 1, 2, 3],
-                }
-            ],
-        }
-
-    def test_bytes_alone(self, folders: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-        old, new = folders
-        assert main(["diff", old, new, "--wire"]) == 1
-        out = capsys.readouterr().out
-        assert "SampleRequest" in out
-        assert "OtherRequest" not in out
-        (Path(old) / "SampleRequest.json").write_text(json.dumps(message(fields=[field(default="1")])))
-        (Path(new) / "SampleRequest.json").unlink()
-        assert main(["diff", old, new, "--wire"]) == 0
-        assert capsys.readouterr().out.endswith("bytes at versions that both have: the same\n")
-        assert main(["diff", old, new]) == 1
-
-    def test_a_version_by_its_number_beside_a_folder(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["diff", NEWEST, str(ROOT / "schemas" / "kafka" / NEWEST)]) == 0
-        assert (
-            "286 messages are alike, 0 changed, 0 added, 0 removed\ncompatible\n" in capsys.readouterr().out
-        )
-
-    def test_a_version_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["diff", "1.2.3", NEWEST]) == 2
-        assert capsys.readouterr().err == (
-            "codegen: 1.2.3: neither a folder nor in schemas/kafka;"
-            " `python -m codegen import --kafka 1.2.3` fetches it\n"
-        )
-        assert main(["diff", "nowhere", NEWEST]) == 2
-        assert capsys.readouterr().err == "codegen: nowhere: neither a folder nor in schemas/kafka\n"
-
-    @pytest.mark.parametrize("file", ["enums", "notes", "README.md"])
-    def test_a_folder_without_a_schema_at_its_top(
-        self, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        (tmp_path / "deeper").mkdir()
-        (tmp_path / "deeper" / "fetch").write_text("")
-        (tmp_path / file).write_text("")
-        assert main(["diff", str(tmp_path), NEWEST]) == 2
-        assert f"codegen: {tmp_path}: " in capsys.readouterr().err
-
-    def test_a_schema_that_is_none(
-        self, folders: tuple[str, str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        old, new = folders
-        (Path(new) / "SampleRequest.json").write_text("{")
-        assert main(["diff", old, new]) == 2
-        assert "codegen: SampleRequest.json: not one JSON object" in capsys.readouterr().err
-
-    def test_wrong_usage(self, capsys: pytest.CaptureFixture[str]) -> None:
-        with pytest.raises(SystemExit) as exit_:
-            main(["diff", NEWEST])
-        assert exit_.value.code == 2

@@ -9,17 +9,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from both_codecs import read, written
-from random_messages import random_message
-from schema_samples import everything, field, generated, message, nested, oddities, tagged
 
 from codegen import generate
 from codegen.__main__ import ROOT, main
-from codegen.emit import emit_module
-from codegen.kafka_json import parse
-from codegen.naming import RESERVED_CLASS_NAMES, RESERVED_LOCAL_NAMES
+from codegen.emit.module import emit_module
+from codegen.emit.plan import plan
 from codegen.packages import PACKAGES
-from codegen.plan import plan
+from codegen.schema.kafka_json import parse
+from codegen.schema.naming import RESERVED_CLASS_NAMES, RESERVED_LOCAL_NAMES
+from tests.support.both_codecs import read, written
+from tests.support.random_messages import random_message
+from tests.support.schema_samples import everything, field, generated, message, nested, oddities, tagged
 
 MIXED = ("int8", "int16", "uuid", "bool", "int64")
 
@@ -42,7 +42,7 @@ class TestSizes:
         round_trips(mixed(count))
         round_trips([field(name=f"Field{number}") for number in range(count)])
 
-    def test_fields_of_fixed_size_behind_a_string(self) -> None:
+    def test_fields_of_fixed_size_after_a_string(self) -> None:
         round_trips([field(name="Text", type="string"), *mixed(100)])
         round_trips([field(name="Text", type="string", nullableVersions="1+"), *mixed(100)])
 
@@ -65,7 +65,7 @@ class TestSizes:
 
 
 class TestNames:
-    def test_no_struct_and_no_local_can_be_called_what_generated_code_needs(self) -> None:
+    def test_no_struct_and_no_local_can_have_a_name_that_generated_code_needs(self) -> None:
         samples = [
             emit_module(plan(parse(json.dumps(each), "x")), "x") for each in (everything(), *oddities())
         ]
@@ -88,7 +88,7 @@ class TestNames:
 
 
 def _bound_at_the_top(text: str) -> set[str]:
-    """Names that a module imports or assigns; its classes are the schema's own."""
+    """Return the names that a module imports or assigns; its classes are the schema's own."""
     found: set[str] = set()
     for node in ast.parse(text).body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -1,4 +1,4 @@
-"""Importing schemas out of jars, the committed schemas, and the comparison with committed code."""
+"""Importing schemas from jars, the committed schemas, and the comparison with committed code."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import ROOT, main
-from codegen.emit import MARK
-from codegen.errors import ImportFailed
+from codegen.emit.module import MARK
 from codegen.generate import load_schemas, render, write
 from codegen.importer import MANIFEST, import_schemas, jars_of
-from codegen.model import walk_fields
-from codegen.naming import json_name, snake_case
 from codegen.packages import NEWEST_KAFKA, SCHEMAS
+from codegen.schema.errors import ImportFailed
+from codegen.schema.model import walk_fields
+from codegen.schema.naming import json_name, snake_case
 
 COMMITTED = ROOT / SCHEMAS / NEWEST_KAFKA
 SOURCE = """// Licensed to somebody
@@ -83,14 +83,14 @@ class TestImport:
         assert manifest["jars"][0]["schemas"] == ["PokeRequest"]
         assert all(re.fullmatch("[0-9a-f]{64}", jar["sha256"]) for jar in manifest["jars"])
 
-    def test_what_was_there_before_goes(self, tmp_path: Path) -> None:
+    def test_files_of_an_earlier_import_are_deleted(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars")
         import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
         (tmp_path / "out" / "OldRequest.json").write_text("{}")
         import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
         assert not (tmp_path / "out" / "OldRequest.json").exists()
 
-    def test_but_not_what_was_never_imported(self, tmp_path: Path) -> None:
+    def test_files_that_were_never_imported_are_kept(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars")
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "MyRequest.json").write_text("precious")
@@ -107,7 +107,9 @@ class TestImport:
         with pytest.raises(ImportFailed, match=f"Kafka {version} .* take 3.9 or later"):
             import_schemas(version, tmp_path / "out", tmp_path)
 
-    def test_what_maven_says_is_one_plain_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_maven_error_becomes_one_plain_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         maven = tmp_path / "mvn"
         lines = (
             "[INFO] x",
@@ -123,8 +125,8 @@ class TestImport:
         assert str(caught.value) == "Maven could not resolve Kafka 9.9.9: no kafka 9.9.9"
 
     @pytest.mark.parametrize("version", ["newest", "4", "../4.4.0", "4.4.0/.."])
-    def test_what_is_no_version(self, tmp_path: Path, version: str) -> None:
-        with pytest.raises(ImportFailed, match="is no version of Kafka"):
+    def test_text_that_is_not_a_version(self, tmp_path: Path, version: str) -> None:
+        with pytest.raises(ImportFailed, match="is not a version of Kafka"):
             import_schemas(version, tmp_path / "out", tmp_path)
 
     def test_a_jar_without_schemas_where_they_should_be(self, tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ class TestImport:
         with pytest.raises(ImportFailed, match=r"kafka-raft-9\.9\.9\.jar has no schema in common/message/"):
             import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
 
-    def test_a_jar_that_is_none(self, tmp_path: Path) -> None:
+    def test_a_file_that_is_not_a_jar(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars")
         (tmp_path / "jars" / "kafka-raft-9.9.9.jar").write_text("what?")
         with pytest.raises(ImportFailed, match=r"kafka-raft-9\.9\.9\.jar can't be read: File is not a zip"):
@@ -152,7 +154,7 @@ class TestImport:
         with pytest.raises(ImportFailed, match=r"kafka-clients-9\.9\.9\.jar is not in"):
             import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
 
-    def test_a_key_that_nobody_knows(self, tmp_path: Path) -> None:
+    def test_an_unknown_key(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars", source=SOURCE.replace('"ignorable"', '"ignoreable"'))
         with pytest.raises(ImportFailed, match="Hard has the unknown key ignoreable"):
             import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
@@ -228,7 +230,7 @@ class TestGenerate:
         assert main(["generate", "--root", str(project)]) == 0
         assert capsys.readouterr().out == (
             "4 files in kraft_wire/protocol/messages, 4 changed\n"
-            "9 files in kraft_wire/protocol/kip_853, 9 changed\n"
+            "9 files in kraft_wire/raft/membership/kip_853, 9 changed\n"
         )
         assert main(["generate", "--root", str(project)]) == 0
         assert ", 0 changed" in capsys.readouterr().out

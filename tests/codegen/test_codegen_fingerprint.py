@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from codegen.fingerprint import CHARACTERS, fingerprint
-from codegen.kafka_json import parse
-from codegen.plan import plan
+from codegen.emit.fingerprint import CHARACTERS, fingerprint
+from codegen.emit.plan import plan
+from codegen.schema.kafka_json import parse
 
 SCHEMA = Path(__file__).parents[2] / "schemas" / "kafka" / "4.4.0" / "BrokerHeartbeatRequest.json"
 

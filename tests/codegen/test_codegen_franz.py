@@ -1,4 +1,4 @@
-"""What each piece of franz-go's definition language means in Kafka's terms."""
+"""The meaning of each part of franz-go's definition language in Kafka's terms."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from franz_samples import HEADER, generated, messages, only_field, only_message
 
-from codegen.emit import emit_module
-from codegen.errors import SchemaError
-from codegen.franz_build import singular
-from codegen.model import ErrorNote, Field, Type
-from codegen.plan import plan
-from codegen.sources import read_schemas
-from codegen.versions import ALL, NONE, Versions
+from codegen.emit.module import emit_module
+from codegen.emit.plan import plan
+from codegen.franz.build import singular
+from codegen.schema.errors import SchemaError
+from codegen.schema.model import ErrorNote, Field, Type
+from codegen.schema.sources import read_schemas
+from codegen.schema.versions import ALL, NONE, Versions
 from kraft_wire.protocol.errors import EncodeError
+from tests.codegen.franz_samples import HEADER, generated, messages, only_field, only_message
 
 FLEXIBLE = Versions(3, 32767)
 NOT_FLEXIBLE = "SampleRequest => key 900, max version 5"
@@ -196,7 +196,7 @@ class TestStructs:
             ("Data", "Data"),
         ],
     )
-    def test_what_elements_are_called(self, plural: str, one: str) -> None:
+    def test_the_names_of_elements(self, plural: str, one: str) -> None:
         assert singular(plural) == one
 
     def test_named_structs_are_shared(self) -> None:
@@ -321,7 +321,7 @@ class TestNotes:
         (message,) = messages("// Some words.\n\n// The request.\n" + HEADER + "\n  Hard: bool\n")
         assert message.notes.text == ("The request.",)
 
-    def test_notes_are_no_part_of_what_a_message_is(self) -> None:
+    def test_notes_are_not_part_of_a_messages_identity(self) -> None:
         assert only_message("// A note.", "Hard: bool") == only_message("Hard: bool")
 
     def test_docstrings_show_them(self) -> None:
@@ -340,7 +340,7 @@ class TestNotes:
 
 
 def _docstrings(*lines: str) -> list[str]:
-    """What the generated class says about its fields."""
+    """Return the docstrings of the generated class's fields."""
     tree = ast.parse(emit_module(plan(only_message(*lines)), "a sample"))
     (cls,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     values = [after for field, after in pairwise(cls.body) if isinstance(field, ast.AnnAssign)]
@@ -352,7 +352,7 @@ def _docstrings(*lines: str) -> list[str]:
 
 
 class TestGenerated:
-    """The model's meaning is Kafka's; here is that nothing of it is lost on the way to the class."""
+    """Nothing of the model's meaning is lost in the generated class."""
 
     def test_a_field_that_a_version_lacks(self) -> None:
         cls = generated("First: int8", "Second: int8(9) // v1+").SampleRequest

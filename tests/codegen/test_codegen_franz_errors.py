@@ -1,19 +1,19 @@
-"""What is wrong with a definition in franz-go's language, and where: file, line, in words that help."""
+"""Errors in definitions in franz-go's language name the file, the line and the problem."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from franz_samples import FILE, HEADER, messages
 
-from codegen.errors import SchemaError
+from codegen.schema.errors import SchemaError
+from tests.codegen.franz_samples import FILE, HEADER, messages
 
 STRUCT = "Place => not top level, flexible v0+\n  Host: string\n\n"
 
 
 def refused(text: str) -> str:
-    """The error of a file that starts with a blank line, so that no line's number is that of its index."""
+    """Return the error of a file that starts with a blank line, so that no line's number equals its index."""
     with pytest.raises(SchemaError) as caught:
         messages("\n" + text)
     return str(caught.value)
@@ -22,25 +22,33 @@ def refused(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("PokeRequest", 2, "'PokeRequest' begins no definition; write Name =>"),
-        ("Poke Request => key 1, max version 0", 2, "begins no definition; write Name =>"),
+        ("PokeRequest", 2, "'PokeRequest' does not start a definition; write Name =>"),
+        ("Poke Request => key 1, max version 0", 2, "does not start a definition; write Name =>"),
         ("PokeRequest => key 1", 2, "a request is written NameRequest => key N, max version N"),
         ("PokeRequest => max version 1", 2, "a request is written NameRequest => key N, max version N"),
         ("Poke => key 1, max version 1", 2, "a request is written NameRequest => key N, max version N"),
         ("PokeRequest => key 1, max version 32767", 2, "keys and versions are below 32767"),
-        ("PokeRequest => key 123456, max version 1", 2, "'key 123456' says nothing about a request"),
-        ("PokeRequest => key one, max version 1", 2, "'key one' says nothing about a request"),
-        ("PokeRequest => key 1, max version 1, urgent", 2, "'urgent' says nothing about a request"),
-        ("PokeRequest => key 1, max version 1, flexible v2", 2, "'flexible v2' says nothing about a request"),
-        ("PokeRequest => key 1, max version 1, no encoding", 2, "'no encoding' says nothing about a request"),
-        ("Place => not top level, key 1", 2, "'key 1' says nothing about a struct"),
-        ("Place => not top level, admin", 2, "'admin' says nothing about a struct"),
-        ("Place =>", 2, "Place => needs a key, or 'not top level', behind it"),
-        ("PokeResponse =>", 2, "PokeResponse does not stand right below PokeRequest"),
+        ("PokeRequest => key 123456, max version 1", 2, "'key 123456' is not an attribute of a request"),
+        ("PokeRequest => key one, max version 1", 2, "'key one' is not an attribute of a request"),
+        ("PokeRequest => key 1, max version 1, urgent", 2, "'urgent' is not an attribute of a request"),
+        (
+            "PokeRequest => key 1, max version 1, flexible v2",
+            2,
+            "'flexible v2' is not an attribute of a request",
+        ),
+        (
+            "PokeRequest => key 1, max version 1, no encoding",
+            2,
+            "'no encoding' is not an attribute of a request",
+        ),
+        ("Place => not top level, key 1", 2, "'key 1' is not an attribute of a struct"),
+        ("Place => not top level, admin", 2, "'admin' is not an attribute of a struct"),
+        ("Place =>", 2, "Place => must be followed by a key or 'not top level'"),
+        ("PokeResponse =>", 2, "PokeResponse does not directly follow PokeRequest"),
         (
             "PokeRequest => key 1, max version 0\n\nPlace => not top level\n\nPokeResponse =>",
             6,
-            "PokeResponse does not stand right below PokeRequest",
+            "PokeResponse does not directly follow PokeRequest",
         ),
         (
             "PokeRequest => key 1, max version 0\n\n" * 2,
@@ -79,7 +87,7 @@ def test_headers(text: str, line: int, problem: str) -> None:
             "a note stands above what it is about, and below this is nothing",
         ),
         ("  First: int8\nPlace => not top level", 4, "a blank line is missing above this definition"),
-        ("  First: int8\n    Deep: int8", 4, "First is no struct that is defined here, and has no fields"),
+        ("  First: int8\n    Deep: int8", 4, "First is not a struct defined here, so it has no fields"),
         ("  First: [=>]", 3, "the struct First has no fields"),
     ],
 )  # fmt: skip
@@ -90,32 +98,38 @@ def test_lines(body: str, line: int, problem: str) -> None:
 @pytest.mark.parametrize(
     ("field", "problem"),
     [
-        ("First", "'First' is no field; write Name: type"),
-        ("First int8", "'First int8' is no field; write Name: type"),
-        ("First:int8", "'First:int8' is no field; write Name: type"),
-        ("First: int9", "'int9' is no type, nor a struct that is defined above"),
-        ("First: Place", "'Place' is no type, nor a struct that is defined above"),
-        ("First: [Place]", "'Place' is no type, nor a struct that is defined above"),
+        ("First", "'First' is not a field; write Name: type"),
+        ("First int8", "'First int8' is not a field; write Name: type"),
+        ("First:int8", "'First:int8' is not a field; write Name: type"),
+        ("First: int9", "'int9' is neither a type nor a struct that is defined above"),
+        ("First: Place", "'Place' is neither a type nor a struct that is defined above"),
+        ("First: [Place]", "'Place' is neither a type nor a struct that is defined above"),
         ("First: enum-Colour", "there is no enum 'Colour'"),
         ("First: [[int8]]", "arrays of arrays don't exist in Kafka's schemas"),
         ("First: [nullable-string]", "an array's elements are never null in Kafka's schemas"),
         ("First: [nullable=>]", "an array's elements are never null in Kafka's schemas"),
-        ("First: [int8(1)]", "a default stands behind the array, not in it"),
+        ("First: [int8(1)]", "a default comes after the array, not in it"),
         ("First: [int8]Name", "'Name' names the struct of an array that isn't defined here, or twice"),
-        ("First: nullable-v1[int8]", "'nullable-v1[int8]' is no type, nor a struct that is defined above"),
-        ("First: nullable-int8", "'nullable-int8' is no type, nor a struct that is defined above"),
-        ("First: string(x)", "only numbers, bool and what may be null have a default"),
-        ("First: uuid(x)", "only numbers, bool and what may be null have a default"),
-        ("First: [int8](null)", "only numbers, bool and what may be null have a default"),
+        (
+            "First: nullable-v1[int8]",
+            "'nullable-v1[int8]' is neither a type nor a struct that is defined above",
+        ),
+        ("First: nullable-int8", "'nullable-int8' is neither a type nor a struct that is defined above"),
+        ("First: string(x)", "only numbers, bools and nullable types can have a default"),
+        ("First: uuid(x)", "only numbers, bools and nullable types can have a default"),
+        ("First: [int8](null)", "only numbers, bools and nullable types can have a default"),
         ("First: nullable-string(x)", "the only default that is possible here is null, not 'x'"),
         ("First: nullable[int8](0)", "the only default that is possible here is null, not '0'"),
-        ("First: int8 // v1", "'v1' says no versions; write v1+, v3-v5, tag 0, or v1+, tag 0"),
-        ("First: int8 // from v1", "'from v1' says no versions; write v1+, v3-v5, tag 0, or v1+, tag 0"),
+        ("First: int8 // v1", "'v1' is not a mark of versions; write v1+, v3-v5, tag 0, or v1+, tag 0"),
+        (
+            "First: int8 // from v1",
+            "'from v1' is not a mark of versions; write v1+, v3-v5, tag 0, or v1+, tag 0",
+        ),
         ("First: int8 // v3-v2", "'v3-v2' is not a range within 0 to 32767"),
         ("First: int8 // v40000+", "'v40000+' is not a range within 0 to 32767"),
         ("First: int8 // v6+", "v6+ goes beyond max version 5 of SampleRequest"),
         ("First: int8 // v4-v6", "v4-6 goes beyond max version 5 of SampleRequest"),
-        ("ThrottleMillis(x)", "'ThrottleMillis(x)' is no field; write Name: type"),
+        ("ThrottleMillis(x)", "'ThrottleMillis(x)' is not a field; write Name: type"),
     ],
 )
 def test_fields(field: str, problem: str) -> None:
@@ -124,18 +138,18 @@ def test_fields(field: str, problem: str) -> None:
 
 def test_a_shorthand_with_a_note() -> None:
     error = refused(f"{HEADER}\n  // As long as you like.\n  TimeoutMillis")
-    assert error == f"{FILE}:4: TimeoutMillis has neither notes nor fields; what it means is known"
+    assert error == f"{FILE}:4: TimeoutMillis can have neither notes nor fields, because its meaning is fixed"
 
 
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("Colour (\n  1: RED\n)", 2, "'Colour (' is no enum; write Name int8 ("),
-        ("Colour string (\n  1: RED\n)", 2, "'Colour string (' is no enum; write Name int8 ("),
-        ("Colour int8 (\n  RED\n)", 3, "'RED' is no value of an enum; write 1: WORD"),
+        ("Colour (\n  1: RED\n)", 2, "'Colour (' is not an enum; write Name int8 ("),
+        ("Colour string (\n  1: RED\n)", 2, "'Colour string (' is not an enum; write Name int8 ("),
+        ("Colour int8 (\n  RED\n)", 3, "'RED' is not a value of an enum; write 1: WORD"),
         ("Colour int8 (\n  1: RED", 2, "enum Colour has no ')' below its values"),
         ("Colour int8 (\n)\n\nColour int8 (\n)", 5, "Colour is defined in sample:2 already"),
-        (")", 2, "')' begins no definition; write Name =>"),
+        (")", 2, "')' does not start a definition; write Name =>"),
     ],
 )
 def test_enums(text: str, line: int, problem: str) -> None:
@@ -169,16 +183,17 @@ class TestWhatKafkaLacks:
             "Place => not top level, with version field\n  Version: int16\n\n" + HEADER + "\n  First: Place"
         )
         assert (
-            refused(text) == f"{FILE}:6: Place has a version field of its own; nothing inside a message has"
+            refused(text)
+            == f"{FILE}:6: Place has a version field, which a struct inside a message can't have"
         )
 
-    def test_a_struct_that_is_not_as_flexible(self) -> None:
+    def test_a_struct_that_is_flexible_from_another_version(self) -> None:
         text = STRUCT.replace(", flexible v0+", "") + HEADER + "\n  First: Place"
         assert refused(text) == f"{FILE}:6: Place is never flexible, but SampleRequest is"
 
 
 class TestRulesOfTheSchemaLanguage:
-    """check.py's, with the line of the field that breaks them."""
+    """The rules of check.py, with the line of the field that breaks them."""
 
     def test_a_field_that_exists_twice(self) -> None:
         error = refused(f"{HEADER}\n  Outer: =>\n    First: int8\n    First: int8")

@@ -1,6 +1,6 @@
-"""schemas/franz: what is generated from the definitions is, on the wire, what is generated from Kafka's JSON.
+"""schemas/franz: code generated from the definitions has the same bytes as code generated from Kafka's JSON.
 
-The two name things differently, so fields are matched by their place; RENAMED says which names then meet.
+The two use different names, so fields are matched by their place; RENAMED lists the pairs of names.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import random_message
-from schema_samples import module_of
 
 from codegen.__main__ import ROOT, main
-from codegen.model import walk_fields
-from codegen.sources import read_schemas
+from codegen.schema.model import walk_fields
+from codegen.schema.sources import read_schemas
 from kraft_wire.protocol.errors import DecodeError, ErrorCode, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.schema import Field, Structure
+from tests.support.random_messages import random_message
+from tests.support.schema_samples import module_of
 
 FOLDER = ROOT / "schemas" / "franz"
 INSTANCES = 150
-"""Random instances of each version of each message."""
+"""The number of random instances of each version of each message."""
 APIS = ("ElectLeaders", "Vote", "BeginQuorumEpoch", "Fetch", "Metadata")
 NAMES = tuple(f"{api}{kind}" for api in APIS for kind in ("Request", "Response"))
 RENAMED = {
@@ -85,7 +85,7 @@ RENAMED = {
 
 @cache
 def from_definition(name: str) -> type[Message]:
-    """The class that a definition in franz-go's language becomes."""
+    """Return the class generated from a definition in franz-go's language."""
     message = next(each.message for each in read_schemas(FOLDER) if each.message.name == name)
     return getattr(module_of(message), name)  # type: ignore[no-any-return]
 
@@ -95,7 +95,7 @@ def fields_of(kafka: type[Structure], franz: type[Structure]) -> list[tuple[Fiel
 
 
 def translated(value: Any, franz: type[Structure]) -> Any:
-    """The same values in the other class."""
+    """Return the same values in the other class."""
     values: dict[str, Any] = {}
     for there, here in fields_of(type(value), franz):
         values[here.name] = _translated_field(getattr(value, there.name), here)
@@ -139,7 +139,7 @@ class TestClasses:
     def test_names(self, name: str) -> None:
         assert _renamed(message_class(name), from_definition(name), "") == RENAMED[name]
 
-    def test_what_an_untouched_one_holds(self, name: str) -> None:
+    def test_the_defaults(self, name: str) -> None:
         assert translated(message_class(name)(), from_definition(name)) == from_definition(name)()
 
 
@@ -171,7 +171,7 @@ class TestBytes:
         assert franz().encode(version) == kafka().encode(version)
 
     def test_damaged_bytes(self, name: str, version: int) -> None:
-        """Both read the same out of them, or neither reads anything."""
+        """Both read the same values from them, or neither reads anything."""
         kafka, franz = message_class(name), from_definition(name)
         random = Random(f"damage {name} {version}")
         refused = 0
@@ -199,7 +199,7 @@ def _damaged(random: Random, data: bytes) -> bytes:
 
 
 class TestElectLeaders:
-    """Beyond bytes: where Kafka's refuses a value at a version, so does the other, by its own names."""
+    """Both refuse the same values at the same versions, each by its own names."""
 
     def test_an_election_type_before_there_was_one(self) -> None:
         for cls in (message_class("ElectLeadersRequest"), from_definition("ElectLeadersRequest")):

@@ -1,4 +1,4 @@
-"""Which shortcuts a message's code takes, and how its lines are folded."""
+"""The shortcuts of a message's code, and the folding of its lines."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 from typing import Any
 
 import pytest
-from schema_samples import field, generated, message
 
-from codegen.check import check
-from codegen.emit_one_topic import is_about_one_topic
-from codegen.fold import LIMIT, fold
-from codegen.kafka_json import parse
-from codegen.layout import intervals, row_layout
-from codegen.plan import MessagePlan, plan
+from codegen.emit.fold import LIMIT, fold
+from codegen.emit.layout import intervals, row_layout
+from codegen.emit.one_topic import is_about_one_topic
+from codegen.emit.plan import MessagePlan, plan
+from codegen.schema.check import check
+from codegen.schema.kafka_json import parse
+from tests.support.schema_samples import field, generated, message
 
 PARTITIONS = field(name="Partitions", type="[]Partition", fields=[field()])
 TOPICS = field(name="Topics", type="[]Topic", fields=[field(name="Name", type="string"), PARTITIONS])
@@ -28,7 +28,7 @@ def planned(**changes: Any) -> MessagePlan:
 
 class TestRows:
     def codes(self, *fields: dict[str, Any], nth: int = 0) -> str | None:
-        """The row layout of an array's element, in the newest interval of versions or an older one."""
+        """Return the row layout of an array's element, in the newest interval of versions or an older one."""
         made = planned(fields=[field(name="Parts", type="[]Part", fields=list(fields))])
         layout = row_layout(made.struct("Part"), intervals(made)[nth])
         return None if layout is None else layout.codes
@@ -48,7 +48,7 @@ class TestRows:
             {"type": "Inner", "fields": [field()]},
         ],
     )
-    def test_whatever_else_is_read_one_by_one(self, other: dict[str, Any]) -> None:
+    def test_other_elements_are_read_one_by_one(self, other: dict[str, Any]) -> None:
         assert self.codes(field(), field(name="Other", **other)) is None
 
     def test_tagged_fields_are_not_in_the_way(self) -> None:
@@ -65,8 +65,8 @@ class TestRows:
         assert self.codes(field(), late, nth=1) == "i"
         assert self.codes(field(), field(name="Late", versions="1+", ignorable=True), nth=-1) is None
 
-    def test_what_an_element_lacks_is_its_own(self) -> None:
-        """Defaults that can be changed are made for every element."""
+    def test_the_defaults_of_an_element_are_its_own(self) -> None:
+        """Mutable defaults are created for every element."""
         inner = field(
             name="Tagged", type="Inner", versions="2+", tag=0, taggedVersions="2+", fields=[field()]
         )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_cases import (
+
+from codegen.schema.check import check
+from codegen.schema.errors import SchemaError
+from codegen.schema.kafka_json import parse
+from codegen.schema.versions import ALL, NONE, Versions
+from tests.support.schema_cases import (
     ALLOWED_FIELDS,
     ALLOWED_MESSAGES,
     COORDINATOR_KEY,
@@ -16,12 +21,7 @@ from schema_cases import (
     REFUSED_STRUCTS,
     TWO_TAGS,
 )
-from schema_samples import checked, field, message
-
-from codegen.check import check
-from codegen.errors import SchemaError
-from codegen.kafka_json import parse
-from codegen.versions import ALL, NONE, Versions
+from tests.support.schema_samples import checked, field, message
 
 
 def test_the_samples_are_right() -> None:
@@ -100,7 +100,7 @@ class TestFile:
             ('{"name": "A", "type": "data"}', "validVersions is missing"),
             (
                 '{"name": "A", "type": "data", "validVersions": "x"}',
-                "A: validVersions: 'x' is no version range",
+                "A: validVersions: 'x' is not a version range",
             ),
             (
                 '{"name": "A", "type": "data", "validVersions": "0", "apiKey": "one"}',
@@ -108,12 +108,12 @@ class TestFile:
             ),
             ('{"name": "A", "type": "data", "validVersions": "0", "fields": [3]}', "3 instead of an object"),
             ('{"name": "A", "about": "prose"}', "unknown key about"),
-            ('{"name": "A", "default": NaN}', "NaN is no JSON"),
+            ('{"name": "A", "default": NaN}', "NaN is not JSON"),
             ("", "not one JSON object"),
             ("null", "a schema is one JSON object"),
         ],
     )
-    def test_what_is_no_schema(self, text: str, problem: str) -> None:
+    def test_text_that_is_not_a_schema(self, text: str, problem: str) -> None:
         assert problem in self.parsed(text)
 
     @pytest.mark.parametrize(("change", "problem"), REFUSED_MESSAGES)
@@ -167,7 +167,7 @@ class TestFields:
     def test_what_can_be_null(self, kind: str) -> None:
         checked(message(fields=[field(type=kind, nullableVersions="1+")]))
 
-    def test_all_problems_are_told_at_once(self) -> None:
+    def test_all_problems_are_reported_together(self) -> None:
         told = refused(
             message(validVersions="0+", fields=[field(default="x"), field(name="2", zeroCopy=True)])
         )
@@ -175,5 +175,5 @@ class TestFields:
 
 
 @pytest.mark.parametrize(("change", "problem"), OURS_ALONE)
-def test_what_kafka_lets_pass(change: dict[str, Any], problem: str) -> None:
+def test_schemas_that_kafka_accepts(change: dict[str, Any], problem: str) -> None:
     assert problem in refused(message(**change))

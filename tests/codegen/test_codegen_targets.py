@@ -1,4 +1,5 @@
-"""``codegen generate --from SCHEMAS --into DIR``: any schemas, anywhere, and nobody's files are lost."""
+"""``codegen generate --from SCHEMAS --into DIR``: any schemas, any folder, and no hand-written file is
+lost."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from schema_samples import field, message
 
-from codegen import sources
 from codegen.__main__ import ROOT, main
-from codegen.kafka_json import parse
 from codegen.packages import NEWEST_KAFKA, PACKAGES, SCHEMAS, Package
-from codegen.sources import FrontEnd, Source
+from codegen.schema import sources
+from codegen.schema.kafka_json import parse
+from codegen.schema.sources import FrontEnd, Source
+from tests.support.schema_samples import field, message
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def schemas(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def target(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A package's folder with a name that no other test imports."""
+    """Return a package's folder with a name that no other test imports."""
     return tmp_path / "made" / f"made_{abs(hash(request.node.name))}"
 
 
@@ -110,12 +111,12 @@ class TestWhatIsRefused:
         assert generate(schemas, target) == 1
         assert "VoteRequest.json: can't be read" in capsys.readouterr().err
 
-    def test_a_manifest_that_is_none(
+    def test_a_file_that_is_not_a_manifest(
         self, schemas: Path, target: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (schemas / "MANIFEST").write_text('{"jars": 5}')
         assert generate(schemas, target) == 1
-        assert "no manifest as `codegen import` writes it" in capsys.readouterr().err
+        assert "is not a manifest of `codegen import`" in capsys.readouterr().err
 
     @pytest.mark.parametrize("name", ["notes.txt", "mine.py"])
     def test_a_folder_with_anything_else_in_it(
@@ -128,7 +129,7 @@ class TestWhatIsRefused:
         assert [path.name for path in target.iterdir()] == [name]
 
     @pytest.mark.parametrize("name", ["mine.py", "vote_request.py"])
-    def test_a_generated_package_with_a_module_of_somebody_s_own(
+    def test_a_generated_package_with_a_hand_written_module(
         self, schemas: Path, target: Path, name: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         generate(schemas, target)
@@ -145,14 +146,14 @@ class TestWhatIsRefused:
         target.parent.mkdir()
         target.write_text("precious")
         assert generate(schemas, target) == 1
-        assert "it is no folder" in capsys.readouterr().err
+        assert "it is not a folder" in capsys.readouterr().err
 
     @pytest.mark.parametrize("name", ["kip-853", "3_9", "class"])
     def test_a_target_that_could_not_be_imported(
         self, schemas: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert generate(schemas, tmp_path / name) == 1
-        assert "its name is no Python package's" in capsys.readouterr().err
+        assert "its name is not a valid name of a Python package" in capsys.readouterr().err
         assert not (tmp_path / name).exists()
 
     @pytest.mark.parametrize("name", ["json", "struct"])
@@ -160,7 +161,7 @@ class TestWhatIsRefused:
         self, schemas: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert generate(schemas, tmp_path / name) == 1
-        assert f"{name} is a module of Python's own" in capsys.readouterr().err
+        assert f"it would hide {name}, a module of Python's standard library" in capsys.readouterr().err
         assert not (tmp_path / name).exists()
 
     @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.target.name)
@@ -193,7 +194,8 @@ class TestWhatIsRefused:
 
 
 class TestFrontEnds:
-    """The front end is chosen by the files' names: here a second one, whose files have the suffix .list."""
+    """The names of the files decide about the front end: here a second one, whose files have the suffix
+    .list."""
 
     @pytest.fixture(autouse=True)
     def second_front_end(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
-"""Three readings of a change agree: the rules of ``codegen diff``, the layout of the bytes, the bytes.
+"""Three views of a change agree: the rules of ``codegen diff``, the layout of the bytes, and the bytes.
 
-Kafka's own schemas are changed at random; what the rules allow must leave every value readable on both sides.
+Kafka's own schemas are changed at random. After a change that the rules allow, both sides must read every
+value.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import random_message
-from schema_samples import field, generated, message
 
 from codegen.__main__ import ROOT
-from codegen.check import check
 from codegen.diff import MessageDiff, compare
 from codegen.diff.wire import layout, same_bytes
-from codegen.errors import SchemaError
-from codegen.kafka_json import parse
-from codegen.model import Message
 from codegen.packages import NEWEST_KAFKA, SCHEMAS
+from codegen.schema.check import check
+from codegen.schema.errors import SchemaError
+from codegen.schema.kafka_json import parse
+from codegen.schema.model import Message
+from tests.support.random_messages import random_message
+from tests.support.schema_samples import field, generated, message
 
 Node = dict[str, Any]
 NODES = [json.loads(path.read_text()) for path in sorted((ROOT / SCHEMAS / NEWEST_KAFKA).glob("*.json"))]
@@ -35,7 +36,7 @@ LIVE = [
 
 
 def structs(node: Node) -> Iterator[list[Node]]:
-    """Every list of fields in a schema."""
+    """Return every list of fields in a schema."""
     for key in ("fields", "commonStructs"):
         for each in node.get(key, []):
             yield from structs(each)
@@ -107,7 +108,7 @@ def change_of_message(random: Random, node: Node) -> None:
 
 
 def mutated(random: Random) -> tuple[Node, Node]:
-    """One of Kafka's schemas before and after one to three changes that leave it a schema."""
+    """Return one of Kafka's schemas before and after one to three changes that keep it valid."""
     while True:
         old = random.choice(LIVE)
         new = copy.deepcopy(old)
@@ -150,7 +151,7 @@ def test_the_rules_explain_every_difference_of_the_bytes(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_compatible_is_read_by_the_other_side(seed: int) -> None:
+def test_after_a_compatible_change_each_side_reads_the_other(seed: int) -> None:
     """Old values survive a passage through new code, and new values one through old code."""
     random = Random(f"bytes {seed}")
     passed = 0

@@ -1,4 +1,4 @@
-"""The tables of configuration keys are what the extracted facts give."""
+"""The tables of configuration keys are generated from the extracted facts."""
 
 from __future__ import annotations
 

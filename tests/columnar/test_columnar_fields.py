@@ -1,4 +1,4 @@
-"""Columns beside the generated decoder, on records of every type and version."""
+"""Columns hold what the generated decoder reads, for records of every type and version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_messages import random_message
 
 from kraft_wire.columnar.fields import Ragged, Table, Unreadable, find_fields, is_readable
 from kraft_wire.columnar.gather import Chunk, Malformed
@@ -20,6 +19,7 @@ from kraft_wire.protocol.messages.partition_change_record import PartitionChange
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.random_messages import random_message
 
 KINDS = [
     (record_class, version)
@@ -43,7 +43,7 @@ def table_of(record_class: type[Message], version: int, bodies: list[bytes]) -> 
 
 
 def column_of(table: Table, name: str, kind: str, *, array: bool) -> list[Any]:
-    """A column as the values that instances have."""
+    """Return a column as the values that instances have."""
     if not array and kind not in ("string", "bytes"):
         if kind == "uuid":
             return [Uuid(row.tobytes()) for row in table.uuids(name)]
@@ -121,7 +121,7 @@ def test_what_is_malformed_costs_the_chunk_not_the_process(body: bytes) -> None:
 
 @given(st.data())
 def test_damaged_bytes_are_never_read_as_something_else(data: st.DataObject) -> None:
-    """What columns take, the generated decoder takes as well, and reads the same."""
+    """The generated decoder also reads whatever columns read, with the same result."""
     random = Random(data.draw(st.integers(0, 2**32)))
     classes: list[type[Message]] = [PartitionRecord, PartitionChangeRecord]
     record_class = data.draw(st.sampled_from(classes))

@@ -1,4 +1,4 @@
-"""Finding the records of a chunk, beside the log's own reading."""
+"""The records of a chunk are those that the log's own decoder finds."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_runs_of_records_of_one_size_are_followed_exactly(sizes: tuple[int, ...]
 
 
 HEAD = b"\x00\x00\x80\x01\x01"
-"""What a record with a long offset delta begins with, behind its length."""
+"""The first bytes of a record with a long offset delta, after its length."""
 
 
 @pytest.mark.parametrize("decoys", [0.0, 0.02, 1.0])
 @pytest.mark.parametrize("most", [62, 300, 9_000])
 def test_records_of_large_batches_are_found_whatever_they_hold(most: int, decoys: float) -> None:
-    """Where they begin is guessed; what looks like a beginning costs time only."""
+    """The beginnings of records are guessed; values that look like a beginning only cost time."""
     random = Random(most)
 
     def value() -> bytes:

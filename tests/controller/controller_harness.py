@@ -1,4 +1,4 @@
-"""A controller's state without raft or network: handlers run, and what they decide is replayed at once.
+"""Run handlers on a controller's state, without raft or network, and replay their records at once.
 
 Every record and response goes through its encoding, so that a value that the wire can't carry fails the test.
 """
@@ -9,14 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TypeVar
 
-from scripted_entropy import SeededEntropy
-
-from kraft_wire.controller import broker_heartbeat, broker_registration
-from kraft_wire.controller.context import Context, ControllerState, Principal, Result, VersionedRecord
-from kraft_wire.controller.sessions import BrokerSessions
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.brokers import broker_heartbeat, broker_registration
+from kraft_wire.controller.decision.context import (
+    Authorizer,
+    Context,
+    ControllerState,
+    Result,
+    Round,
+    VersionedRecord,
+)
+from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.settings import Settings
-from kraft_wire.metadata.features import bootstrap_records
+from kraft_wire.metadata.features.supported import bootstrap_records
 from kraft_wire.metadata.state import MetadataState
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import broker_registration_request as registration
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -26,6 +33,8 @@ from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.security.principal import Principal
+from tests.controller.scripted_entropy import SeededEntropy
 
 CLUSTER_ID = "J8qXRwI-Qyi2G0guFTiuYw"
 NODE_ID = 3000
@@ -36,13 +45,19 @@ R = TypeVar("R", bound=Message)
 
 
 def uuid(number: int) -> Uuid:
-    """A recognizable id."""
+    """Return a recognizable id."""
     return Uuid(bytes(8) + number.to_bytes(8, "big"))
 
 
 def directory(broker_id: int, number: int = 0) -> Uuid:
-    """The id of one of a broker's log directories."""
+    """Return the id of a log directory of a broker."""
     return uuid(1_000_000 * (broker_id + 1) + number)
+
+
+def failure(response_class: type[R], request: Message, version: int, code: ErrorCode, message: str) -> R:
+    """Return the response, as a client would read it, that says that all of a request failed."""
+    response = CONTROLLER_APIS[request.API_KEY].error_response(request, version, code, message)
+    return response_class.decode(response.encode(version), version)
 
 
 class Harness:
@@ -56,6 +71,7 @@ class Harness:
         kraft_version: int = 1,
     ) -> None:
         self.now_ms = 1000
+        self.authorizer: Authorizer | None = None
         self.entropy = SeededEntropy()
         self.state = ControllerState(
             metadata=MetadataState(),
@@ -81,8 +97,10 @@ class Harness:
             monotonic_ms=self.now_ms,
             wall_ms=1_700_000_000_000 + self.now_ms,
             entropy=self.entropy,
+            apis=CONTROLLER_APIS,
             principal=Principal(),
             listener=listener,
+            authorizer=self.authorizer,
         )
 
     def replay(self, records: Iterable[tuple[Message, int]]) -> None:
@@ -93,17 +111,22 @@ class Harness:
             self.metadata.replay(decoded, self.state.next_offset)
             self.state.next_offset += 1
 
+    def apply(self, decision: Result | Round) -> None:
+        """Replay the records and apply the session changes, as the node does."""
+        self.replay(decision.records)
+        self.state.sessions.apply(decision.session_changes)
+
     def decide(self, module: ModuleType, request: Message, version: int) -> Result:
-        """A handler's decision on a request that came through the wire, without replaying it."""
+        """Return a handler's decision on a request that was encoded and decoded. Nothing is applied."""
         decoded = type(request).decode(request.encode(version), version)
         result = module.handle(self.state, decoded, version, self.context())
         assert isinstance(result, Result)
         return result
 
     def run(self, module: ModuleType, request: Message, version: int, response_class: type[R]) -> R:
-        """Decide and replay; the response is what a client would read."""
+        """Decide, replay the records, apply the session changes. Returns the response as clients read it."""
         result = self.decide(module, request, version)
-        self.replay(result.records)
+        self.apply(result)
         return response_class.decode(result.response.encode(version), version)
 
     def registration_request(
@@ -140,7 +163,7 @@ class Harness:
     def register(
         self, broker_id: int, incarnation: int = 1, *, log_dirs: Sequence[Uuid] | None = None
     ) -> int:
-        """Register a broker; returns its epoch."""
+        """Register a broker. Returns its epoch."""
         request = self.registration_request(broker_id, incarnation, log_dirs=log_dirs)
         return self.run(broker_registration, request, 4, BrokerRegistrationResponse).broker_epoch
 
@@ -154,7 +177,7 @@ class Harness:
         offline: Sequence[Uuid] = (),
         cordoned: Sequence[Uuid] | None = None,
     ) -> BrokerHeartbeatRequest:
-        """A heartbeat of the registered incarnation; without ``offset`` it has applied all there is."""
+        """Return a heartbeat of the registered broker. Without ``offset`` it has applied the whole log."""
         return BrokerHeartbeatRequest(
             broker_id=broker_id,
             broker_epoch=self.metadata.brokers[broker_id].epoch,
@@ -192,7 +215,7 @@ class Harness:
             assert not self.heartbeat(broker_id).is_fenced
 
     def add_topic(self, name: str, *assignments: Sequence[int], isr: Sequence[int] | None = None) -> Uuid:
-        """A topic as if created earlier: one partition an assignment, its first broker leading."""
+        """Add a topic with one partition for each assignment, led by the first broker of the ISR."""
         topic_id = self.entropy.uuid()
         records: list[VersionedRecord] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
         for index, replicas in enumerate(assignments):

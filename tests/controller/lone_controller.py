@@ -1,29 +1,22 @@
-"""A whole node, raft core and handlers, on a simulated disk: appends are lost unless they are flushed."""
+"""Run a whole node on a simulated disk, where appends are lost unless they are flushed."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import TypeVar, cast
 
-from controller_harness import CLUSTER_ID, uuid
-from scripted_entropy import SeededEntropy
-
-from kraft_wire.controller.context import ControllerState
-from kraft_wire.controller.node import Node, NodeEffect, NodeEvent
-from kraft_wire.controller.requests import (
-    ApiRequest,
-    CommittedBatches,
-    Peer,
-    ReadCommitted,
-    ReplyCommitted,
-    WriteSnapshot,
-)
-from kraft_wire.controller.sessions import BrokerSessions
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.decision.context import Authorizer, ControllerState
+from kraft_wire.controller.decision.sessions import BrokerSessions
+from kraft_wire.controller.node.effects import NodeEffect, WriteSnapshot
+from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.controller.node.executor import execute_all
+from kraft_wire.controller.node.node import Node, NodeEvent
 from kraft_wire.controller.settings import Settings
-from kraft_wire.log.batch import Batch, iter_records, split_batches
+from kraft_wire.log.batch import Batch, iter_records
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
-from kraft_wire.metadata.features import bootstrap_records
+from kraft_wire.metadata.features.supported import bootstrap_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import (
@@ -31,11 +24,13 @@ from kraft_wire.protocol.messages.controller_registration_request import (
     Listener,
 )
 from kraft_wire.protocol.metadata_record import decode_metadata_record
-from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.config import DurableState, RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Flushed, Now, Start, Tick
-from kraft_wire.raft.voters import endpoints_of, static_voters
+from kraft_wire.raft.membership.voters import endpoints_of, static_voters
+from tests.controller.controller_harness import CLUSTER_ID, uuid
+from tests.controller.lone_ports import LonePorts
+from tests.controller.scripted_entropy import SeededEntropy
 
 NODE_ID = 3000
 LISTENER = "CONTROLLER"
@@ -44,7 +39,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Disk:
-    """What the node has written; ``flushed`` batches survive a crash, and so does what is ``committed``."""
+    """The files of the node. Batches below ``flushed`` and the ``committed`` offset survive a crash."""
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -60,7 +55,7 @@ class Disk:
         self.batches = [batch for batch in self.batches if batch.header.next_offset <= self.flushed]
 
     def records(self) -> list[Message]:
-        """Every metadata record in the log."""
+        """Return every metadata record in the log."""
         return [
             decode_metadata_record(record.value)[0]
             for batch in self.batches
@@ -84,13 +79,19 @@ class Disk:
 
 
 class LoneController:
-    """Feeds a node, executes its effects; nothing is flushed unless a test says so."""
+    """A node whose effects are executed at once. Only ``flush`` flushes the log."""
 
-    def __init__(self, disk: Disk | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        disk: Disk | None = None,
+        settings: Settings | None = None,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self.disk = Disk() if disk is None else disk
         self.now_ms = 10_000
         self.replies: dict[Hashable, Message] = {}
         self.effects: list[NodeEffect] = []
+        self._ports = LonePorts(self)
         entropy = SeededEntropy()
         settings = Settings(node_id=NODE_ID) if settings is None else settings
         voters = static_voters(LISTENER, {NODE_ID: ("localhost", 9093)})
@@ -112,6 +113,7 @@ class LoneController:
             RaftCore(raft, self.disk.durable_state(), entropy),
             self.state,
             entropy,
+            CONTROLLER_APIS,
             start_offset=0,
             bootstrap=bootstrap_records(),
             registration=ControllerRegistrationRequest(
@@ -119,6 +121,7 @@ class LoneController:
                 incarnation_id=uuid(77),
                 listeners=[Listener(LISTENER, "localhost", 9093, 0)],
             ),
+            authorizer=authorizer,
         )
         self.node.catch_up(self.disk.below(self.disk.committed), self._now())
         self.step(Start())
@@ -129,34 +132,8 @@ class LoneController:
     def step(self, event: NodeEvent) -> list[NodeEffect]:
         effects = self.node.step(event, self._now())
         self.effects += effects
-        for effect in effects:
-            self._execute(effect)
+        execute_all(effects, self._ports)
         return effects
-
-    def _execute(self, effect: NodeEffect) -> None:
-        match effect:
-            case raft_effects.AppendBatch(data=data):
-                batches, consumed = split_batches(data)
-                assert consumed == len(data)
-                self.disk.batches += batches
-            case raft_effects.PersistElectionState(state=state):
-                self.disk.election = state
-            case raft_effects.HighWatermarkAdvanced(offset):
-                self.disk.committed = offset
-            case raft_effects.Reply(token=token, response=response):
-                assert token not in self.replies, "a request is answered once"
-                self.replies[token] = response
-            case ReplyCommitted(token=token, read=read):
-                read.records_of.records = self._read(read.offset, read.end_offset)
-                self.replies[token] = read.response
-            case ReadCommitted(start_offset=start, end_offset=end):
-                batches, _ = split_batches(self._read(start, end))
-                self.step(CommittedBatches(batches, end))
-            case _:
-                pass
-
-    def _read(self, start: int, end: int) -> bytes:
-        return b"".join(b.data for b in self.disk.below(end) if b.header.last_offset >= start)
 
     def flush(self) -> None:
         self.disk.flushed = self.disk.end_offset
@@ -167,7 +144,7 @@ class LoneController:
         self.step(Tick())
 
     def live(self, duration_ms: int) -> None:
-        """Time passes without a pause: a Tick at every deadline, everything flushed at once."""
+        """Let time pass without a pause: a Tick at every deadline, and a flush after it."""
         end_ms = self.now_ms + duration_ms
         while (deadline_ms := self.node.next_deadline_ms()) is not None and deadline_ms <= end_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
@@ -176,25 +153,25 @@ class LoneController:
         self.now_ms = end_ms
 
     def ask(self, token: Hashable, request: Message, version: int) -> None:
-        """A request comes in, through its encoding."""
+        """Send a request, encoded and decoded."""
         decoded = type(request).decode(request.encode(version), version)
-        self.step(ApiRequest(token, request.API_KEY, version, decoded, Peer(LISTENER, "peer:1")))
+        self.step(ApiRequest(token, request.API_KEY, version, decoded, Caller(LISTENER, "peer:1")))
 
     def answer(self, token: Hashable, kind: type[M]) -> M:
-        """The response to a request. Fails where there is none yet."""
+        """Return the response to a request. Raises KeyError if there is none yet."""
         return cast(M, self.replies[token])
 
     def snapshots_wanted(self) -> list[WriteSnapshot]:
         return [effect for effect in self.effects if isinstance(effect, WriteSnapshot)]
 
     def crash_and_restart(self) -> LoneController:
-        """A new process on what was flushed."""
+        """Return a new process on the flushed log."""
         self.disk.lose_unflushed()
         return LoneController(self.disk, self.state.settings)
 
 
 def active_controller(settings: Settings | None = None) -> LoneController:
-    """A lone controller whose bootstrap is committed."""
+    """Return a controller whose bootstrap is committed."""
     controller = LoneController(settings=settings)
     controller.flush()
     controller.flush()

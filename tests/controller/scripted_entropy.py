@@ -1,4 +1,4 @@
-"""Randomness for tests: from a seed, or as written down."""
+"""Randomness for tests: from a seed, or from a list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kraft_wire.protocol.uuid import Uuid
 
 
 class SeededEntropy:
-    """The same sequence for the same seed."""
+    """A source that gives the same sequence for the same seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
@@ -25,7 +25,7 @@ class SeededEntropy:
 
 
 class ScriptedEntropy(SeededEntropy):
-    """Draws numbers from a list (modulo the bound), then zeros."""
+    """A source that gives the numbers of a list (modulo the bound), then zeros."""
 
     def __init__(self, draws: Iterable[int] = ()) -> None:
         super().__init__()

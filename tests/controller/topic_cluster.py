@@ -1,16 +1,17 @@
-"""A cluster with brokers and topics for tests of what happens to partitions."""
+"""A cluster with brokers and topics, for tests of partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
-from controller_harness import LATEST, Harness
 
-from kraft_wire.controller import broker_changes, broker_partitions, create_topics
-from kraft_wire.controller.context import VersionedRecord
+from kraft_wire.controller.brokers import broker_changes
+from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.partitions import broker_partitions
+from kraft_wire.controller.topics import create_topics
 from kraft_wire.metadata.configs import ResourceType
-from kraft_wire.metadata.partition import Partition, PartitionRef
+from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from kraft_wire.protocol.messages.config_record import ConfigRecord
@@ -22,6 +23,7 @@ from kraft_wire.protocol.messages.create_topics_request import (
 from kraft_wire.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.uuid import Uuid
+from tests.controller.controller_harness import LATEST, Harness
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 BEFORE_DIRECTORIES = 16
@@ -33,7 +35,7 @@ def new_topic(name: str, *, partitions: int = 1, factor: int = 1) -> CreatableTo
 
 
 def assigned_topic(name: str, assignments: Mapping[int, Sequence[int]]) -> CreatableTopic:
-    """A topic with the brokers of each partition."""
+    """Return a request for a topic with these brokers for each partition."""
     return CreatableTopic(
         name=name,
         num_partitions=-1,
@@ -43,7 +45,7 @@ def assigned_topic(name: str, assignments: Mapping[int, Sequence[int]]) -> Creat
 
 
 def changes(records: Iterable[VersionedRecord]) -> list[PartitionChangeRecord]:
-    """The partition changes among records."""
+    """Return the PartitionChangeRecords among records."""
     return [record for record, _ in records if isinstance(record, PartitionChangeRecord)]
 
 
@@ -69,7 +71,7 @@ class TopicCluster(Harness):
         return self.run(create_topics, request, version, CreateTopicsResponse).topics
 
     def create_topic(self, name: str, *assignments: Sequence[int]) -> Uuid:
-        """A topic with these replicas; the first active one of each leads."""
+        """Create a topic with these replicas. The first active broker of each partition leads."""
         (result,) = self.create(assigned_topic(name, dict(enumerate(assignments))))
         assert result.error_code == ErrorCode.NONE, result.error_message
         return result.topic_id
@@ -94,7 +96,7 @@ class TopicCluster(Harness):
         self.set_config(ResourceType.TOPIC, topic, "min.insync.replicas", str(min_isr))
 
     def fence(self, *broker_ids: int) -> None:
-        """Fence brokers, one after the other."""
+        """Fence brokers one after the other."""
         for broker_id in broker_ids:
             self.replay(broker_changes.fence(self.state, self.metadata.brokers[broker_id]))
 
@@ -109,11 +111,11 @@ class TopicCluster(Harness):
         self.replay(broker_changes.unregister(self.state, self.metadata.brokers[broker_id]))
 
     def restart_uncleanly(self, broker_id: int) -> None:
-        """What becomes of the broker's partitions when it registers again after an unclean stop."""
+        """Change the broker's partitions as for a registration after an unclean stop."""
         self.replay(broker_partitions.records_for_unclean_restart(self.state, broker_id))
 
     def cordon(self, broker_id: int) -> None:
-        """All of the broker's log directories take no new replicas."""
+        """Cordon all log directories of the broker."""
         broker = self.metadata.brokers[broker_id]
         record = BrokerRegistrationChangeRecord(
             broker_id=broker_id, broker_epoch=broker.epoch, cordoned_log_dirs=broker.directories

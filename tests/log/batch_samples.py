@@ -1,4 +1,4 @@
-"""Batches to test with, the files that Java wrote, and a second reading of both."""
+"""Batches to test with, files that Java wrote, and a second decoder for both."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ TIMESTAMP_MS = 1_795_262_005_000
 
 
 def leader_change(base_offset: int, epoch: int) -> bytes:
-    """The batch with which leader 1 begins an epoch."""
+    """Return the batch with which leader 1 starts an epoch."""
     voters = [Voter(voter_id=1)]
     message = LeaderChangeMessage(leader_id=1, voters=voters, granting_voters=voters)
     return encode_control_batch(base_offset, epoch, TIMESTAMP_MS + base_offset, [message])
 
 
 def data_batch(base_offset: int, epoch: int, count: int = 1, value_size: int = 20) -> bytes:
-    """A batch of ``count`` records whose values differ."""
+    """Return a batch of ``count`` records whose values differ."""
     values = [f"value {base_offset + n} ".encode().ljust(value_size, b".") for n in range(count)]
     return encode_batch(base_offset, epoch, TIMESTAMP_MS + base_offset, values)
 
 
 def read_with_construct(data: bytes) -> list[Any]:
-    """The batches as the declared layouts see them."""
+    """Return the batches as the declared layouts read them."""
     batches = list(SegmentLayout.parse(data))
     assert sum(batch.end - batch.start for batch in batches) == len(data)
     return batches

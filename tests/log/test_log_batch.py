@@ -1,4 +1,4 @@
-"""Record batches: against the declared layouts, against every kind of damage, there and back."""
+"""Record batches: compared with the declared layouts, with every kind of damage, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 
 import google_crc32c
 import pytest
-from batch_samples import data_batch, leader_change, read_with_construct
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from kraft_wire.log.batch import (
     split_batches,
 )
 from kraft_wire.log.errors import BatchTooLarge, CorruptBatch
+from tests.log.batch_samples import data_batch, leader_change, read_with_construct
 
 offsets = st.integers(0, 2**62)
 values = st.lists(st.binary(max_size=200), min_size=1, max_size=80)
@@ -41,7 +41,7 @@ def with_right_crc(data: bytes) -> bytes:
 
 
 def rebuilt(records: bytes, count: int = 1) -> Batch:
-    """A batch of which only the bytes of its records are given; its checksum is right."""
+    """Return a batch with a valid checksum, given the bytes of its records."""
     head = bytearray(encode_batch(40, 3, 1000, [b""] * count)[:HEADER_SIZE_BYTES])
     head[8:12] = (len(head) - 12 + len(records)).to_bytes(4, "big")
     return only_batch(with_right_crc(bytes(head) + records))
@@ -205,19 +205,19 @@ def test_a_count_that_does_not_go_with_the_offsets(count: int, last_delta: int) 
     ("records", "problem"),
     [
         (b"\x0e\x00\x02\x00\x01\x02v\x00", "timestamp"),
-        (b"\x0e\x00\x00\x02\x01\x02v\x00", "offset delta 1 where 0"),
+        (b"\x0e\x00\x00\x02\x01\x02v\x00", "offset delta 1 instead of 0"),
         (b"\x0e\x01\x00\x00\x01\x02v\x00", "attributes"),
         (b"\x0e\x00\x00\x00\x01\x02v\x02", "headers"),
-        (b"\x10\x00\x00\x00\x01\x02v\x00\x00", "its length says"),
-        (b"\x0c\x00\x00\x00\x01\x02v\x00", "its length says"),
-        (b"\x0f\x00\x00\x00\x01\x02v\x00", "length of -8"),
-        (b"\x0e\x00\x00\x00\x01\x01v\x00", "length of -1"),
-        (b"\x0e\x00\x00\x00\x03\x02v\x00", "length of -2"),
-        (b"\x0e\x00\x00\x00\x01\x7ev\x00", "over the end"),
+        (b"\x10\x00\x00\x00\x01\x02v\x00\x00", "but by its length"),
+        (b"\x0c\x00\x00\x00\x01\x02v\x00", "but by its length"),
+        (b"\x0f\x00\x00\x00\x01\x02v\x00", "inner length of -8"),
+        (b"\x0e\x00\x00\x00\x01\x01v\x00", "inner length of -1"),
+        (b"\x0e\x00\x00\x00\x03\x02v\x00", "inner length of -2"),
+        (b"\x0e\x00\x00\x00\x01\x7ev\x00", "beyond the end"),
         (b"\x80\x80\x80\x80\x80\x80\x00", "no end"),
         (b"\x0e\x00\x00\x00\x01\x02v\x00\x00", "1 bytes follow"),
-        (b"\x0e\x00", "over the end"),
-        (b"", "over the end"),
+        (b"\x0e\x00", "beyond the end"),
+        (b"", "beyond the end"),
     ],
 )
 def test_records_that_java_would_refuse(records: bytes, problem: str) -> None:

@@ -1,9 +1,8 @@
-"""Control records: keys, messages, and what is not one."""
+"""Control records: keys, messages, and records that are none."""
 
 from __future__ import annotations
 
 import pytest
-from batch_samples import TIMESTAMP_MS, data_batch, leader_change, read_with_construct
 
 from kraft_wire.log.batch import Batch, Record, encode_keyed_batch, split_batches
 from kraft_wire.log.control import (
@@ -25,6 +24,7 @@ from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRe
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.messages.voters_record import Endpoint, Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
+from tests.log.batch_samples import TIMESTAMP_MS, data_batch, leader_change, read_with_construct
 
 ALL: list[Message] = [
     LeaderChangeMessage(leader_id=3),

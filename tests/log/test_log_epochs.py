@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from batch_samples import JAVA_PARTITION
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import MalformedFile
+from tests.log.batch_samples import JAVA_PARTITION
 
 CACHE = [(1, 0), (3, 100), (6, 250)]
 

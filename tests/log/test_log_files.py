@@ -1,13 +1,15 @@
-"""The small text files: as Java writes them, and what is wrong with others."""
+"""The small text files, as Java writes them, and the errors in others."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
+import google_crc32c
 import javaproperties
 import pytest
-from batch_samples import JAVA_FOLDER, JAVA_PARTITION
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,10 +26,12 @@ from kraft_wire.log.files import (
     partition_metadata_text,
     quorum_state_text,
     quorum_state_version,
+    quorum_state_voter_ids,
     segment_file_name,
 )
 from kraft_wire.protocol.messages.quorum_state_data import QuorumStateData
 from kraft_wire.protocol.uuid import Uuid
+from tests.log.batch_samples import JAVA_FOLDER, JAVA_PARTITION
 
 DIRECTORY = Uuid.parse("J8aAPcfLQt2bqs1JT_rMgQ")
 VOTED = ElectionState(leader_id=-1, leader_epoch=4, voted_id=2, voted_directory_id=DIRECTORY)
@@ -41,19 +45,24 @@ def test_quorum_state_as_java_wrote_it() -> None:
     state = parse_quorum_state(text)
     assert state == ElectionState(leader_id=1, leader_epoch=3)
     assert state.has_leader and not state.has_voted
-    assert json_line(quorum_state_text(state, 1)) == text
+    assert without_checksum(quorum_state_text(state, 1)) == text
 
 
-def json_line(text: str) -> str:
-    return text.partition("\n")[0]
+def without_checksum(text: str) -> str:
+    return re.sub(r',"crc32c":"[0-9a-f]{8}"}\n$', "}", text)
+
+
+def with_checksum_line(text: str) -> str:
+    """The form of earlier versions: the checksum in a second line."""
+    return f"{text}\ncrc32c {google_crc32c.value(text.encode()):08x}\n"
 
 
 def test_quorum_state_of_both_versions() -> None:
     assert quorum_state_text(VOTED, 1) == (
-        '{"leaderId":-1,"leaderEpoch":4,"votedId":2,"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1}'
-        "\ncrc32c 347774d1\n"
+        '{"leaderId":-1,"leaderEpoch":4,"votedId":2,"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1,'
+        '"crc32c":"347774d1"}\n'
     )
-    assert json_line(quorum_state_text(VOTED, 0, [1, 2])) == (
+    assert without_checksum(quorum_state_text(VOTED, 0, [1, 2])) == (
         '{"clusterId":"","leaderId":-1,"leaderEpoch":4,"votedId":2,"appliedOffset":0,'
         '"currentVoters":[{"voterId":1},{"voterId":2}],"data_version":0}'
     )
@@ -64,7 +73,8 @@ def test_quorum_state_of_both_versions() -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_the_generated_message_reads_the_same(version: int) -> None:
-    obj = json.loads(json_line(quorum_state_text(VOTED, version, [1, 2])))
+    obj = json.loads(quorum_state_text(VOTED, version, [1, 2]))
+    del obj["crc32c"]
     message = QuorumStateData.from_json(obj, version)
     assert (message.leader_id, message.leader_epoch, message.voted_id) == (-1, 4, 2)
     assert message.voted_directory_id == (DIRECTORY if version else Uuid.ZERO)
@@ -78,28 +88,75 @@ def test_version_0_forgets_the_directory() -> None:
 
 
 def test_unknown_fields_of_quorum_state_do_not_count() -> None:
-    text = json_line(quorum_state_text(VOTED, 1))[:-1] + ',"later":[1]}'
+    text = without_checksum(quorum_state_text(VOTED, 1))[:-1] + ',"later":[1]}'
     assert parse_quorum_state(text) == parse_quorum_state(text + "\n") == VOTED
 
 
-@pytest.mark.parametrize("version", [0, 1])
-def test_no_flipped_bit_changes_what_quorum_state_says(version: int) -> None:
-    data = quorum_state_text(VOTED, version, [1, 2, 3]).encode()
-    said = parse_quorum_state(data.decode())
+def texts_with_a_flipped_bit(text: str) -> Iterator[str]:
+    data = text.encode()
     for bit in range(len(data) * 8):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
+        yield flipped.decode("latin-1")
+
+
+def quorum_state_forms() -> list[str]:
+    """Return quorum-state as we write it, as earlier versions wrote it, and as jq formats ours."""
+    ours = [quorum_state_text(VOTED, version, [1, 2, 3]) for version in (0, 1)]
+    earlier = [with_checksum_line(without_checksum(text)) for text in ours]
+    return [*ours, *earlier, *(json.dumps(json.loads(text), indent=2) for text in ours)]
+
+
+@pytest.mark.parametrize("text", quorum_state_forms())
+def test_no_flipped_bit_changes_what_quorum_state_says(text: str) -> None:
+    said = parse_quorum_state(text)
+    assert said.leader_epoch == VOTED.leader_epoch
+    for flipped in texts_with_a_flipped_bit(text):
         try:
-            assert parse_quorum_state(flipped.decode("latin-1")) == said
+            assert parse_quorum_state(flipped) == said
         except MalformedFile:
             continue
 
 
-@pytest.mark.parametrize("end", [" ", "noise", "\n", "crc32c", "crc32c 00000000\n", "crc32c 00000000"])
-def test_a_second_line_of_quorum_state_is_the_checksum(end: str) -> None:
-    text = json_line(quorum_state_text(VOTED, 1)) + "\n" + end
-    with pytest.raises(MalformedFile, match="doesn't match the checksum"):
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 5000, '{"leaderId":99999999999,"leaderEpoch":4,"votedId":2,"data_version":0}']
+)
+def test_impossible_contents_are_malformed(text: str) -> None:
+    with pytest.raises(MalformedFile):
         parse_quorum_state(text)
+
+
+def test_the_voters_of_a_file_by_java_are_read_or_the_file_is_malformed() -> None:
+    malformed = 0
+    texts = list(texts_with_a_flipped_bit(without_checksum(quorum_state_text(VOTED, 0, [1, 2, 3]))))
+    for text in texts:
+        try:
+            parse_quorum_state(text)
+        except MalformedFile:
+            malformed += 1
+        else:
+            quorum_state_voter_ids(text)
+    assert 0 < malformed < len(texts)
+
+
+def test_quorum_state_is_one_json_document() -> None:
+    for version in (0, 1):
+        assert json.loads(quorum_state_text(VOTED, version, [1]))["leaderEpoch"] == 4
+
+
+def test_another_checksum_in_quorum_state_is_refused() -> None:
+    text = quorum_state_text(VOTED, 1)
+    for wrong in (text.replace('"leaderEpoch":4', '"leaderEpoch":5'), text.replace("347774d1", "347774d2")):
+        with pytest.raises(MalformedFile, match="don't match the checksum"):
+            parse_quorum_state(wrong)
+
+
+@pytest.mark.parametrize("end", ["noise", "crc32c", "crc32c 00000000\n", "crc32c 00000000"])
+def test_a_second_line_of_quorum_state_is_the_checksum_of_earlier_versions(end: str) -> None:
+    text = without_checksum(quorum_state_text(VOTED, 1))
+    assert parse_quorum_state(with_checksum_line(text)) == VOTED
+    with pytest.raises(MalformedFile):
+        parse_quorum_state(f"{text}\n{end}")
 
 
 @given(
@@ -115,7 +172,7 @@ def test_quorum_state_is_read_as_it_was_written(
     assert parse_quorum_state(quorum_state_text(state, 1)) == state
 
 
-GOOD: dict[str, Any] = json.loads(json_line(quorum_state_text(VOTED, 1)))
+GOOD: dict[str, Any] = json.loads(without_checksum(quorum_state_text(VOTED, 1)))
 
 
 @pytest.mark.parametrize(

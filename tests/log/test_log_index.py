@@ -1,9 +1,8 @@
-"""The sparse indexes: as Java's, and consistent with themselves."""
+"""The sparse indexes are Java's, and consistent with themselves."""
 
 from __future__ import annotations
 
 import pytest
-from batch_samples import JAVA_PARTITION
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from kraft_wire.log.index import (
     read_time_entries,
 )
 from kraft_wire.log.layouts import OffsetIndexLayout, TimeIndexLayout
+from tests.log.batch_samples import JAVA_PARTITION
 
 shapes = st.lists(
     st.tuples(st.integers(1, 5), st.integers(61, 6000), st.integers(-50, 100)), min_size=1, max_size=60
@@ -23,7 +23,7 @@ Shape = list[tuple[int, int, int]]
 
 
 def laid_out(shape: Shape, base_offset: int) -> list[tuple[BatchHeader, int]]:
-    """Headers, with their positions, of batches with these record counts, sizes and steps in time."""
+    """Return headers with positions, of batches with these record counts, sizes and time steps."""
     offset, position, time = base_offset, 0, 1000
     batches = []
     for count, size, step in shape:

@@ -1,11 +1,10 @@
-"""What a Java 4.4.0 controller wrote: read, and written again byte for byte."""
+"""Files of a Java 4.4.0 controller can be read, and written again byte for byte."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from batch_samples import JAVA_FOLDER, JAVA_SEGMENTS, JAVA_SNAPSHOTS, read_with_construct
 
 from kraft_wire.log.batch import Batch, encode_batch, iter_records, record_values, split_batches
 from kraft_wire.log.control import (
@@ -19,6 +18,7 @@ from kraft_wire.log.snapshot import encode_snapshot, parse_snapshot_file_name, v
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
+from tests.log.batch_samples import JAVA_FOLDER, JAVA_SEGMENTS, JAVA_SNAPSHOTS, read_with_construct
 
 FORMATTED = sorted(JAVA_FOLDER.glob("*.checkpoint"))
 
@@ -88,7 +88,7 @@ def test_a_snapshot_made_again_is_equal_except_for_when_it_was_made(file: Path) 
 
 
 def without_times(batch: bytes) -> bytes:
-    """A batch without its checksum and its two timestamps."""
+    """Return a batch without its checksum and its two timestamps."""
     return batch[:17] + batch[21:27] + batch[43:]
 
 

@@ -1,9 +1,8 @@
-"""Snapshots: their names, their batches, and what is no whole snapshot."""
+"""Snapshots: their names, their batches, and files that aren't whole snapshots."""
 
 from __future__ import annotations
 
 import pytest
-from batch_samples import TIMESTAMP_MS, read_with_construct
 
 from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES, encode_batch, record_values
 from kraft_wire.log.control import ControlType, control_types, decode_control_batch, encode_control_batch
@@ -22,6 +21,7 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
+from tests.log.batch_samples import TIMESTAMP_MS, read_with_construct
 
 ID = SnapshotId(305, 3)
 HEADER = SnapshotHeaderRecord(last_contained_log_timestamp=TIMESTAMP_MS)
@@ -117,12 +117,12 @@ def test_a_single_record_that_no_batch_can_hold() -> None:
         (data(0), "does not begin with a header"),
         (encode_control_batch(0, 3, 0, CONTROL), "does not begin with a header"),
         (header() + data(1), "offset 2 without a footer"),
-        (header() + data(2) + footer(3), "offset 2 follows where 1 is due"),
-        (header(1), "offset 1 follows where 0 is due"),
-        (header() + footer(1) + data(2), "behind the footer, at offset 2"),
+        (header() + data(2) + footer(3), "where offset 1 should be: its base offset is 2"),
+        (header(1), "where offset 0 should be: its base offset is 1"),
+        (header() + footer(1) + data(2), "after the footer, at offset 2"),
         (header() + header(1) + footer(2), "second header"),
         (encode_control_batch(0, 3, 0, [HEADER, HEADER]), "second header"),
-        (header() + encode_control_batch(1, 3, 0, [FOOTER, *CONTROL]), "behind the footer, in the batch"),
+        (header() + encode_control_batch(1, 3, 0, [FOOTER, *CONTROL]), "after the footer, in the batch"),
         (header() + footer(1) + b"\x00", "1 bytes follow"),
     ],
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from metadata_records import broker_record, uuid
 
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.controllers import ControllerRegistration
 from kraft_wire.metadata.errors import ReplayError
-from kraft_wire.metadata.partition import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
+from kraft_wire.metadata.partitions.partition import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
 from kraft_wire.metadata.registration import Listener
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
@@ -28,10 +27,11 @@ from kraft_wire.protocol.messages.unfence_broker_record import UnfenceBrokerReco
 from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.metadata_records import broker_record, uuid
 
 
 def with_broker(*records: Message) -> MetadataState:
-    """Broker 1, epoch 5, fenced, registered at offset 10; then the records."""
+    """Return a state with broker 1, epoch 5, fenced, registered at offset 10; then replay the records."""
     state = MetadataState()
     for offset, record in enumerate((broker_record(1, 5), *records), 10):
         state.replay(record, offset)
@@ -87,14 +87,14 @@ def test_fenced_has_three_values(fenced: int, expected: bool) -> None:
     assert change(fenced=fenced).fenced is expected
 
 
-def test_a_change_leaves_alone_what_it_does_not_name() -> None:
+def test_a_change_keeps_the_fields_that_it_does_not_name() -> None:
     assert change() == with_broker().brokers[1]
     shutting_down = change(in_controlled_shutdown=1)
     assert shutting_down.in_controlled_shutdown and shutting_down.fenced
     assert shutting_down.directories == (uuid(101),) and shutting_down.cordoned_directories is None
 
 
-def test_no_cordoned_directories_is_not_the_same_as_none_known() -> None:
+def test_no_cordoned_directories_differs_from_unknown_ones() -> None:
     assert change(cordoned_log_dirs=()).cordoned_directories == ()
     state = with_broker(
         BrokerRegistrationChangeRecord(1, 5, 0, 0, (), (uuid(101),)), BrokerRegistrationChangeRecord(1, 5, -1)

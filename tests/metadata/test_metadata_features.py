@@ -1,11 +1,11 @@
-"""Which features a new cluster starts with, and what is refused."""
+"""The features that a new cluster starts with, and those that are refused."""
 
 from __future__ import annotations
 
 import pytest
 
 from kraft_wire.metadata.errors import FeatureError
-from kraft_wire.metadata.features import (
+from kraft_wire.metadata.features.supported import (
     bootstrap_records,
     check_level,
     initial_levels,
@@ -83,7 +83,9 @@ def test_metadata_version_can_be_given_as_a_feature_but_not_twice() -> None:
         (None, {"kraft.version": 0}, "does not go with this quorum"),
     ],
 )
-def test_what_cannot_be_is_refused(release: int | None, overrides: dict[str, int], reason: str) -> None:
+def test_impossible_combinations_are_refused(
+    release: int | None, overrides: dict[str, int], reason: str
+) -> None:
     with pytest.raises(FeatureError, match=reason):
         initial_levels(release, overrides)
 

@@ -1,9 +1,9 @@
 """The log and the snapshots of a real controller, Apache Kafka 4.4.0, in the folder java-4.4.0.
 
-One controller and three brokers with two log directories each did this: topics were made, grown, deleted and
-made again, configurations, quotas, ACLs and credentials set and removed, partitions reassigned, producer ids
-given out, one broker killed and unregistered, another shut down and started again. The controller took a
-snapshot every 20 s.
+One controller and three brokers with two log directories each did this: topics were created, grown, deleted
+and created again; configurations, quotas, ACLs and credentials were set and removed; partitions were
+reassigned; producer ids were allocated; one broker was killed and unregistered, another shut down and started
+again. The controller took a snapshot every 20 s.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def snapshot(path: Path) -> tuple[SnapshotId, list[tuple[Message, int]]]:
 
 
 def comparable(record: Message, version: int) -> tuple[str, int, bytes]:
-    """Java writes what it keeps in hash maps in no particular order."""
+    """Sort the lists that Java writes from hash maps, in no particular order."""
     if isinstance(record, (RegisterBrokerRecord, RegisterControllerRecord)):
         record.features.sort(key=lambda feature: feature.name)
         record.end_points.sort(key=lambda point: point.name)
     return record.NAME, version, record.encode(version)
 
 
-def test_the_log_holds_what_its_story_says() -> None:
+def test_the_log_holds_the_events_that_were_made() -> None:
     names = Counter(record.NAME for _, record in log_records())
     assert {
         "BeginTransactionRecord",
@@ -117,7 +117,7 @@ def test_some_partitions_had_eligible_leader_replicas_for_a_while() -> None:
     assert seen > 0
 
 
-def test_the_end_of_the_story() -> None:
+def test_the_final_state() -> None:
     state = replayed(10**9)
     assert sorted(state.brokers) == [11, 13] and sorted(state.controllers) == [1]
     assert all(len(broker.directories) == 2 and broker.fenced for broker in state.brokers.values())

@@ -1,4 +1,4 @@
-"""Batches that are read in columns give what their records give one by one."""
+"""Batches that are replayed in columns give the same state as their records one by one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metadata_records import RecordScript, partition_record, topic_record, uuid
 
 from kraft_wire.metadata.canonical import canonical
 from kraft_wire.metadata.errors import ReplayError, UndoImpossible
-from kraft_wire.metadata.partition import DIRECTORY_MIGRATING, RECOVERING
-from kraft_wire.metadata.partition_batches import PartitionBatches
+from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, RECOVERING
+from kraft_wire.metadata.partitions.replay_batches import PartitionBatches
 from kraft_wire.metadata.state import MANY, MetadataState
 from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
@@ -26,6 +25,7 @@ from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.metadata_records import RecordScript, partition_record, topic_record, uuid
 
 BASE = 100
 HIGHEST = 2**31 - 1
@@ -44,7 +44,7 @@ def change(topic: int, index: int, **fields: object) -> PartitionChangeRecord:
 
 
 def changes(topic: int, indexes: Sequence[int]) -> list[PartitionChangeRecord]:
-    """One after the other: a leader, an ISR, both, neither."""
+    """Return changes in turn: a leader, an ISR, both, neither."""
     fields: list[dict[str, object]] = [{"leader": 1}, {"isr": (1, 2)}, {"leader": -1, "isr": ()}, {}]
     return [change(topic, index, **fields[number % 4]) for number, index in enumerate(indexes)]
 
@@ -62,7 +62,7 @@ Replay = Callable[[MetadataState, Sequence[bytes]], None]
 
 
 def outcome(state: MetadataState, replay: Replay, values: Sequence[bytes]) -> tuple[object, ...]:
-    """The state that came of it, and the error if there was one."""
+    """Return the state after a replay, and the error if there was one."""
     error: Exception | None = None
     try:
         replay(state, values)
@@ -72,7 +72,7 @@ def outcome(state: MetadataState, replay: Replay, values: Sequence[bytes]) -> tu
 
 
 def assert_same(values: Sequence[bytes]) -> MetadataState:
-    """The state, however the batch is replayed; it may fail, if it fails both ways."""
+    """Check that every way to replay the batch gives the same state, or the same error."""
     state = MetadataState()
     assert outcome(state, in_columns, values) == outcome(MetadataState(), one_by_one, values)
     return state
@@ -80,7 +80,7 @@ def assert_same(values: Sequence[bytes]) -> MetadataState:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How long the runs were that were applied."""
+    """Return the lengths of the runs that were applied."""
     found: list[int] = []
     for name in ("_append", "_change"):
         monkeypatch.setattr(PartitionBatches, name, _counting(getattr(PartitionBatches, name), found))
@@ -170,7 +170,7 @@ def test_every_version(version: int, counts: list[int]) -> None:
     ],
 )
 @pytest.mark.parametrize("at", [0, 1, 20, 59])
-def test_one_new_partition_is_unlike_the_others(other: dict[str, object], at: int) -> None:
+def test_one_new_partition_differs_from_the_others(other: dict[str, object], at: int) -> None:
     records = partitions(1, range(60))
     records[at] = msgspec.structs.replace(records[at], **other)
     assert_same(encoded(topic_record(1), *records))
@@ -200,13 +200,13 @@ def test_one_new_partition_is_unlike_the_others(other: dict[str, object], at: in
     ],
 )
 @pytest.mark.parametrize("at", [0, 1, 20, 59])
-def test_one_change_is_unlike_the_others(other: dict[str, object], at: int) -> None:
+def test_one_change_differs_from_the_others(other: dict[str, object], at: int) -> None:
     records = changes(1, [index % 20 for index in range(60)])
     records[at] = msgspec.structs.replace(records[at], **other)
     assert_same(encoded(topic_record(1), *partitions(1, range(20)), *records))
 
 
-def test_what_is_rare_stays_where_a_change_does_not_name_it() -> None:
+def test_rare_fields_stay_if_a_change_does_not_name_them() -> None:
     rare = [
         msgspec.structs.replace(one, adding_replicas=(7,), eligible_leader_replicas=(1,))
         for one in partitions(1, range(20))
@@ -277,7 +277,7 @@ def test_topics_that_take_turns(counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 17, 59])
-def test_what_cannot_be_decoded_is_found_where_it_is(at: int) -> None:
+def test_a_decode_error_is_at_its_own_offset(at: int) -> None:
     values = encoded(topic_record(1), *partitions(1, range(60)))
     values[1 + at] = values[1 + at][:-1] + b"\x01"
     state = MetadataState()
@@ -298,7 +298,7 @@ def test_versions_that_do_not_exist(version: int) -> None:
 def test_offsets_do_not_go_back() -> None:
     state = MetadataState()
     in_columns(state, encoded(topic_record(1)))
-    with pytest.raises(ReplayError, match="applied already"):
+    with pytest.raises(ReplayError, match="already applied"):
         state.replay_values(encoded(*partitions(1, range(60))), BASE - 1)
 
 
@@ -311,7 +311,7 @@ def test_a_run_without_a_journal_cannot_be_undone() -> None:
 
 
 @pytest.mark.parametrize("in_transaction", [False, True])
-def test_what_may_have_to_be_undone_is_no_run(in_transaction: bool, counts: list[int]) -> None:
+def test_records_that_may_be_undone_are_replayed_one_by_one(in_transaction: bool, counts: list[int]) -> None:
     state = MetadataState()
     in_columns(state, encoded(topic_record(1)))
     before = canonical(state)
@@ -346,12 +346,12 @@ def test_a_snapshot_is_loaded_in_runs(counts: list[int]) -> None:
 
 def test_a_snapshot_holds_no_transaction() -> None:
     values = encoded(BeginTransactionRecord(name="it"), EndTransactionRecord())
-    with pytest.raises(ReplayError, match="no transactions"):
+    with pytest.raises(ReplayError, match="must not hold transactions"):
         MetadataState.from_snapshot_values([values], BASE)
 
 
 class History:
-    """Random records, many of them in bursts, as versions that can hold them."""
+    """Random records, many of them in bursts, encoded at versions that can hold them."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -360,7 +360,7 @@ class History:
         self.values: list[bytes] = []
 
     def grow(self) -> None:
-        """By one record of any type, or a burst about partitions."""
+        """Add one record of any type, or a burst of partition records."""
         random, topics = self._random, list(self.state.topics)
         burst: Callable[[int, int], Sequence[Message]] | None = None
         if topics:

@@ -1,4 +1,4 @@
-"""Topics and partitions: replay as org.apache.kafka.metadata.PartitionRegistration has it, and questions."""
+"""Topics and partitions: replay as in org.apache.kafka.metadata.PartitionRegistration, and queries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metadata_records import BROKERS, RecordScript, partition_record, topic_record, uuid
 
 from kraft_wire.metadata.errors import ReplayError
-from kraft_wire.metadata.partition import (
+from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
     DIRECTORY_UNASSIGNED,
@@ -30,6 +29,7 @@ from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.metadata_records import BROKERS, RecordScript, partition_record, topic_record, uuid
 
 
 def after(*records: Message) -> MetadataState:
@@ -40,7 +40,7 @@ def after(*records: Message) -> MetadataState:
 
 
 def changed(**changes: object) -> Partition:
-    """Partition 0 of topic 1, replicas 0, 1, 2, after one change."""
+    """Return partition 0 of topic 1, replicas 0, 1, 2, after one change."""
     state = after(topic_record(1), partition_record(1, 0))
     state.replay(msgspec.structs.replace(PartitionChangeRecord(0, uuid(1)), **changes), 2)
     partition = state.partitions.get(uuid(1), 0)
@@ -259,7 +259,7 @@ def test_rows_of_deleted_topics_are_used_again() -> None:
     assert state.partitions.row_count <= 4 * 30 * 2
 
 
-def test_names_that_metrics_could_not_tell_apart_collide() -> None:
+def test_names_with_the_same_metric_name_collide() -> None:
     state = after(topic_record(1, "a.b"), topic_record(2, "x-y"))
     assert state.topics.colliding("a_b") == "a.b"
     assert state.topics.colliding("a.b") is None and state.topics.colliding("x_y") is None
@@ -307,7 +307,7 @@ def test_a_record_that_contradicts_the_state_is_refused(record: Message, what: s
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150))
-def test_questions_about_all_rows_agree_with_looking_at_each_partition(seed: int, count: int) -> None:
+def test_queries_over_all_rows_agree_with_a_scan_of_the_partitions(seed: int, count: int) -> None:
     script = RecordScript(Random(seed))
     state = MetadataState()
     for offset in range(count):

@@ -1,4 +1,4 @@
-"""Every metadata record type has exactly one handler; what is no metadata record is refused."""
+"""Every metadata record type has exactly one handler; other records are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_offsets_do_not_go_back() -> None:
     state.replay(NoOpRecord(), 4)
     state.replay(NoOpRecord(), 9)
     assert state.last_applied_offset == 9
-    with pytest.raises(ReplayError, match="offset 9 is applied already"):
+    with pytest.raises(ReplayError, match="offset 9 is already applied"):
         state.replay(NoOpRecord(), 8)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.metadata.rows import RowAllocator
+from kraft_wire.metadata.partitions.rows import RowAllocator
 
 
 def test_a_region_at_the_top_grows_where_it_is() -> None:
@@ -17,7 +17,7 @@ def test_a_region_at_the_top_grows_where_it_is() -> None:
     assert allocator.top == 10
 
 
-def test_a_region_grows_into_the_hole_behind_it() -> None:
+def test_a_region_grows_into_the_hole_after_it() -> None:
     allocator = RowAllocator()
     first, second, _third = allocator.allocate(2), allocator.allocate(5), allocator.allocate(1)
     allocator.release(second, 5)
@@ -36,7 +36,7 @@ def test_released_rows_are_used_again_and_neighbours_merge() -> None:
     assert allocator.top == 16
 
 
-def test_the_top_falls_when_the_last_region_goes() -> None:
+def test_the_top_falls_when_the_last_region_is_released() -> None:
     allocator = RowAllocator()
     first, second = allocator.allocate(4), allocator.allocate(4)
     allocator.release(first, 4)

@@ -1,4 +1,5 @@
-"""A snapshot gives the state again, in the order of Java's, at versions by the finalized metadata.version."""
+"""Replaying a snapshot builds the same state; its order is Java's, its versions follow the finalized
+metadata.version."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metadata_records import RecordScript, broker_record, partition_record, topic_record, uuid
 
 from kraft_wire.metadata.canonical import canonical
 from kraft_wire.metadata.errors import ReplayError, UnwritableMetadata
@@ -25,6 +25,7 @@ from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRe
 from kraft_wire.protocol.messages.register_controller_record import RegisterControllerRecord
 from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
+from tests.support.metadata_records import RecordScript, broker_record, partition_record, topic_record, uuid
 
 ORDER = [
     "FeatureLevelRecord",
@@ -55,7 +56,7 @@ def through_bytes(state: MetadataState) -> list[Message]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150))
-def test_a_snapshot_gives_the_state_again(seed: int, count: int) -> None:
+def test_a_snapshot_builds_the_same_state(seed: int, count: int) -> None:
     state = at_level(33, FeatureLevelRecord("eligible.leader.replicas.version", 1))
     script = RecordScript(Random(seed), transactions=False)
     for offset in range(2, count + 2):
@@ -140,7 +141,9 @@ def registered(**fields: object) -> RegisterBrokerRecord:
         (13, DelegationTokenRecord(token_id="t"), "delegation tokens"),
     ],
 )
-def test_what_the_metadata_version_cannot_express_is_refused(level: int, record: Message, lost: str) -> None:
+def test_state_that_the_metadata_version_cannot_express_is_refused(
+    level: int, record: Message, lost: str
+) -> None:
     with pytest.raises(UnwritableMetadata, match=lost):
         list(snapshot_records(at_level(level, record)))
 
@@ -160,7 +163,7 @@ def test_there_is_no_snapshot_of_an_empty_state_nor_inside_a_transaction() -> No
 def test_a_snapshot_that_opens_a_transaction_is_refused() -> None:
     records = [FeatureLevelRecord("metadata.version", 33), BeginTransactionRecord(None)]
     with pytest.raises(
-        ReplayError, match=r"BeginTransactionRecord at offset 7 .*snapshots hold no transactions"
+        ReplayError, match=r"BeginTransactionRecord at offset 7 .*a snapshot must not hold transactions"
     ):
         MetadataState.from_snapshot(records, 7)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from metadata_records import uuid
 
 from kraft_wire.metadata.acls import Acl
 from kraft_wire.metadata.configs import ResourceType
@@ -22,6 +21,7 @@ from kraft_wire.protocol.messages.remove_access_control_entry_record import Remo
 from kraft_wire.protocol.messages.remove_delegation_token_record import RemoveDelegationTokenRecord
 from kraft_wire.protocol.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
 from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+from tests.support.metadata_records import uuid
 
 
 def after(*records: Message) -> MetadataState:
@@ -49,7 +49,7 @@ def test_features_and_their_epoch() -> None:
     assert state.features.epoch == 10
 
 
-def test_kraft_version_in_the_log_means_nothing() -> None:
+def test_kraft_version_in_the_log_is_ignored() -> None:
     assert after(FeatureLevelRecord("kraft.version", 1)).features.levels == {}
 
 
@@ -90,7 +90,7 @@ def test_configurations_are_set_and_deleted_key_by_key() -> None:
     assert list(state.configs.resources()) == [(4, "")]
 
 
-def test_what_get_returns_is_the_callers() -> None:
+def test_get_returns_a_copy() -> None:
     state = after(ConfigRecord(ResourceType.TOPIC, "t", "a", "1"))
     state.configs.get(ResourceType.TOPIC, "t")["a"] = "2"
     assert state.configs.get(ResourceType.TOPIC, "t") == {"a": "1"}
@@ -112,11 +112,11 @@ def test_quotas_by_entity_whatever_the_order_of_its_parts() -> None:
     assert state.quotas.by_entity == {(("client-id", None), ("user", "u")): {"burst": 2.5}}
 
 
-def test_producer_ids_only_rise() -> None:
+def test_producer_ids_never_decrease() -> None:
     state = MetadataState()
-    assert (state.producer_ids.next_producer_id, state.producer_ids.any_given_out) == (0, False)
+    assert (state.producer_ids.next_producer_id, state.producer_ids.has_allocated) == (0, False)
     state.replay(ProducerIdsRecord(1, 2, 1000), 0)
-    assert (state.producer_ids.next_producer_id, state.producer_ids.any_given_out) == (1000, True)
+    assert (state.producer_ids.next_producer_id, state.producer_ids.has_allocated) == (1000, True)
     with pytest.raises(ReplayError, match="next id 1000 is not above 1000"):
         state.replay(ProducerIdsRecord(1, 2, 1000), 1)
 

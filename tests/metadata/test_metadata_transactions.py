@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from metadata_records import partition_record, topic_record, uuid
 
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.metadata.errors import ReplayError
@@ -16,6 +15,7 @@ from kraft_wire.protocol.messages.end_transaction_record import EndTransactionRe
 from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tests.support.metadata_records import partition_record, topic_record, uuid
 
 BEGIN, END, ABORT = BeginTransactionRecord("t"), EndTransactionRecord(), AbortTransactionRecord("r")
 CHANGES: tuple[Message, ...] = (
@@ -77,7 +77,7 @@ def test_an_abort_that_is_never_committed_gives_the_transaction_back() -> None:
     assert fingerprint(state, offsets=True) == fingerprint(before(), offsets=True)
 
 
-def test_a_transaction_opened_by_the_controller_before_can_be_aborted_by_the_new_one() -> None:
+def test_a_new_controller_can_abort_the_transaction_of_the_previous_one() -> None:
     state = replay(before(), BEGIN, *CHANGES)
     inside = fingerprint(state, offsets=True)
     state.journal.recording = True

@@ -1,4 +1,4 @@
-"""Undoing gives the state that replaying less would have given; exactly, whatever happened in between."""
+"""An undo gives exactly the state of a replay of fewer records, whatever happened in between."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metadata_records import RecordScript, broker_record, partition_record, topic_record
 
 from kraft_wire.metadata.canonical import canonical, fingerprint
 from kraft_wire.metadata.errors import UndoImpossible
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tests.support.metadata_records import RecordScript, broker_record, partition_record, topic_record
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -53,7 +53,7 @@ def test_undo_anywhere_equals_replay_from_scratch(seed: int, committed: int) -> 
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.integers(1, 100))
-def test_what_was_undone_can_be_replayed_again(seed: int, count: int) -> None:
+def test_undone_records_can_be_replayed_again(seed: int, count: int) -> None:
     random = Random(seed)
     script = RecordScript(random)
     state = MetadataState()
@@ -79,7 +79,7 @@ def test_nothing_is_kept_while_not_recording() -> None:
     assert state.last_applied_offset == 1
 
 
-def test_what_is_committed_is_forgotten_and_cannot_be_undone() -> None:
+def test_committed_records_cannot_be_undone() -> None:
     state = MetadataState()
     state.journal.recording = True
     for offset in range(10):
@@ -93,7 +93,7 @@ def test_what_is_committed_is_forgotten_and_cannot_be_undone() -> None:
     assert state.last_applied_offset == 6
 
 
-def test_a_deleted_topic_comes_back_though_its_rows_were_taken() -> None:
+def test_a_deleted_topic_is_restored_even_if_its_rows_were_used_again() -> None:
     records: list[Message] = [topic_record(1), *[partition_record(1, index) for index in range(50)]]
     state = replayed(records)
     state.journal.recording = True

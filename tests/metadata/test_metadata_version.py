@@ -1,18 +1,18 @@
-"""The table of metadata.version against what Kafka 4.4.0's own class prints."""
+"""The table of metadata.version equals what Kafka 4.4.0's own class prints."""
 
 from __future__ import annotations
 
 import pytest
 
-from kraft_wire.metadata import version
 from kraft_wire.metadata.errors import FeatureError
+from kraft_wire.metadata.features import metadata_version
 
 
 def test_levels_count_up_without_a_gap() -> None:
-    assert [known.level for known in version.VERSIONS] == list(range(7, 35))
-    assert version.name_of(version.MINIMUM) == "3.3-IV3"
-    assert version.name_of(version.LATEST_PRODUCTION) == "4.4-IV2"
-    assert version.name_of(version.LATEST_TESTING) == "4.5-IV0"
+    assert [known.level for known in metadata_version.VERSIONS] == list(range(7, 35))
+    assert metadata_version.name_of(metadata_version.MINIMUM) == "3.3-IV3"
+    assert metadata_version.name_of(metadata_version.LATEST_PRODUCTION) == "4.4-IV2"
+    assert metadata_version.name_of(metadata_version.LATEST_TESTING) == "4.5-IV0"
 
 
 @pytest.mark.parametrize(
@@ -33,24 +33,24 @@ def test_levels_count_up_without_a_gap() -> None:
     ],
 )
 def test_a_release_version_is_read_as_kafka_storage_reads_it(text: str, level: int) -> None:
-    assert version.parse_release_version(text) == level
+    assert metadata_version.parse_release_version(text) == level
 
 
 @pytest.mark.parametrize("text", ["", "4", "3.2", "4.5", "4.5-IV0", "4.0-IV9", "latest"])
 def test_an_unknown_or_unstable_release_is_refused_with_what_is_possible(text: str) -> None:
     with pytest.raises(FeatureError, match=r"3\.3-IV3, .*, 4\.4-IV2$"):
-        version.parse_release_version(text)
+        metadata_version.parse_release_version(text)
 
 
 def test_an_unstable_release_is_read_where_it_is_allowed() -> None:
-    assert version.parse_release_version("4.5-IV0", unstable=True) == 34
+    assert metadata_version.parse_release_version("4.5-IV0", unstable=True) == 34
     with pytest.raises(FeatureError, match=r"'4\.5'"):
-        version.parse_release_version("4.5", unstable=True)
+        metadata_version.parse_release_version("4.5", unstable=True)
 
 
 def test_name_of_an_unknown_level() -> None:
     with pytest.raises(FeatureError, match="known are 7 to 34"):
-        version.name_of(35)
+        metadata_version.name_of(35)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_name_of_an_unknown_level() -> None:
     ],
 )
 def test_whether_the_metadata_changed_between_two_levels(one: int, other: int, changed: bool) -> None:
-    assert version.metadata_changed_between(one, other) is changed
+    assert metadata_version.metadata_changed_between(one, other) is changed
 
 
 @pytest.mark.parametrize(
@@ -87,30 +87,32 @@ def test_whether_the_metadata_changed_between_two_levels(one: int, other: int, c
     ],
 )
 def test_record_versions(level: int, broker: int, partition: int) -> None:
-    assert version.register_broker_record_version(level) == broker
-    assert version.partition_record_version(level) == partition
-    assert version.partition_change_record_version(level) == partition
+    assert metadata_version.register_broker_record_version(level) == broker
+    assert metadata_version.partition_record_version(level) == partition
+    assert metadata_version.partition_change_record_version(level) == partition
 
 
 def test_controllers_register_from_3_7_iv0_on() -> None:
-    assert version.register_controller_record_version(15) == 0
+    assert metadata_version.register_controller_record_version(15) == 0
     with pytest.raises(FeatureError, match=r"3\.6-IV2"):
-        version.register_controller_record_version(14)
+        metadata_version.register_controller_record_version(14)
 
 
 def test_each_gate_opens_at_its_level() -> None:
     first = {
-        version.migration_supported: 8,
-        version.scram_supported: 11,
-        version.transactions_supported: 13,
-        version.delegation_tokens_supported: 14,
-        version.controller_registration_supported: 15,
-        version.directory_assignment_supported: 17,
-        version.elr_supported: 23,
-        version.cordoned_dirs_supported: 30,
-        version.cidr_acls_supported: 32,
-        version.unregister_controller_supported: 33,
+        metadata_version.migration_supported: 8,
+        metadata_version.scram_supported: 11,
+        metadata_version.transactions_supported: 13,
+        metadata_version.delegation_tokens_supported: 14,
+        metadata_version.controller_registration_supported: 15,
+        metadata_version.directory_assignment_supported: 17,
+        metadata_version.elr_supported: 23,
+        metadata_version.cordoned_dirs_supported: 30,
+        metadata_version.cidr_acls_supported: 32,
+        metadata_version.unregister_controller_supported: 33,
     }
     for gate, level in first.items():
         assert gate(level) and not gate(level - 1), gate.__name__
-    assert version.leader_epoch_bump_on_isr_shrink(11) and not version.leader_epoch_bump_on_isr_shrink(12)
+    assert metadata_version.leader_epoch_bump_on_isr_shrink(
+        11
+    ) and not metadata_version.leader_epoch_bump_on_isr_shrink(12)

@@ -1,4 +1,4 @@
-"""What must hold of a message's codec for any bytes at all, and how much work and memory it may take."""
+"""Checks of a message's codec that must pass for any bytes, with limits for its work and memory."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from kraft_wire.protocol.schema import Structure
 
 MEMORY_PER_BYTE = 128
 MEMORY_BESIDE = 16 * 1024
-"""A decoder takes at most so many bytes of memory a byte of its input, and so many beside."""
+"""A decoder takes at most this many bytes of memory per byte of input, plus a constant."""
 STEPS_PER_BYTE = 80
 STEPS_BESIDE = 1000
-"""The same for steps: lines of Python that are executed, calls and returns."""
+"""The same for steps: executed lines of Python, calls and returns."""
 HIGHEST_TAG = 2**31 - 2
 BEHIND = bytes(100_000)
 
 
 def check_codec(cls: type[Message], version: int, raw: bytes) -> bool:
-    """Decode, and encode again if that went well; returns whether it did. Raises whatever is wrong.
+    """Decode, and encode again if that worked. Returns whether it did. Raises any problem.
 
-    What the generated codec does, the careful one does, too.
+    The careful codec must do the same as the generated one.
     """
     decoded = _outcome(cls.decode_from, raw, version, 0)
     assert repr(decoded) == repr(_outcome(decode_message_carefully, cls, raw, version, 0))
@@ -41,16 +41,16 @@ def check_codec(cls: type[Message], version: int, raw: bytes) -> bool:
     message, end = decoded
     assert 0 <= end <= len(raw)
     assert _same(alone, message)
-    # What reads too far gives itself away where it can.
+    # The bytes after the message reveal a read that is too long.
     assert _same(cls.decode_from(raw[:end] + BEHIND, version, 0), decoded)
     check_encoding(message, version)
     return True
 
 
 def check_encoding(message: Message, version: int) -> bytes | None:
-    """What was decoded can be encoded, and decoded to the same; returns the bytes.
+    """Check that a decoded value can be encoded, and decoded to the same value. Returns the bytes.
 
-    None is for what is read and yet must not be written.
+    Returns None for a value that can be read but must not be written.
     """
     try:
         raw = message.encode(version)
@@ -66,7 +66,7 @@ def check_encoding(message: Message, version: int) -> bytes | None:
 
 
 def check_inside(cls: type[Message], version: int, raw: bytes) -> None:
-    """A message that doesn't begin at the data's beginning is the same one."""
+    """Check that a message that doesn't start at the data's beginning is read the same."""
     expected = _outcome(cls.decode_from, raw, version, 0)
     found = _outcome(cls.decode_from, b"\x01\xff\x80" + raw, version, 3)
     if isinstance(expected, DecodeError):
@@ -82,7 +82,7 @@ def check_inside(cls: type[Message], version: int, raw: bytes) -> None:
 
 
 def check_json(cls: type[Message], version: int, raw: bytes) -> None:
-    """Whatever decodes has a JSON form, which is read back; unknown tags are not in it."""
+    """Check that a decoded value has a JSON form, which is read back; it has no unknown tags."""
     try:
         message = cls.decode(raw, version)
     except DecodeError:
@@ -94,18 +94,18 @@ def check_json(cls: type[Message], version: int, raw: bytes) -> None:
 
 
 def check_steps(decode: Callable[[], object], size_bytes: int) -> None:
-    """Decoding is done in a number of steps that the input's size bounds.
+    """Check that the number of steps of a decoding is limited by the input's size.
 
-    Steps are Python's. Of compiled code only what it leaves to Python is counted; its own work shows in the
-    memory that it takes (check_memory), since it makes an object for whatever it reads.
+    Steps are Python's. Of compiled code only its calls to Python are counted; its own work shows in its
+    memory (check_memory), since it creates an object for everything that it reads.
     """
     assert count_steps(decode) <= STEPS_PER_BYTE * size_bytes + STEPS_BESIDE
 
 
 def check_memory(decode: Callable[[], object], size_bytes: int) -> None:
-    """Decoding takes no more memory than the input's size allows; inside ``tracing_memory``."""
+    """Check that decoding takes no more memory than the input's size allows; inside ``tracing_memory``."""
     allowed = MEMORY_PER_BYTE * size_bytes + MEMORY_BESIDE
-    # Other threads of the test's process take memory too, but hardly three times in a row.
+    # Other threads of this process take memory too, but hardly three times in a row.
     assert any(peak_memory_bytes(decode) <= allowed for _ in range(3))
 
 
@@ -143,9 +143,10 @@ def peak_memory_bytes(decode: Callable[[], object]) -> int:
 
 
 def _must_not_be_written(message: Message, error: EncodeError) -> bool:
-    """Two things are read and yet refused on the way out, as in Java.
+    """Whether a value can be read but must be refused by the encoder, as in Java.
 
-    Unknown tags that don't ascend, and malformed text that its replacement characters make too long.
+    There are two cases: unknown tags that don't ascend, and malformed text that is too long after
+    replacement.
     """
     if error.field.endswith("unknown_tagged_fields"):
         return any(not _ascend(each) for each in _unknown_tags(message))
@@ -153,7 +154,7 @@ def _must_not_be_written(message: Message, error: EncodeError) -> bool:
 
 
 def _unknown_tags(value: object) -> Iterator[list[int]]:
-    """The unknown tags of every structure in ``value``."""
+    """Return the unknown tags of every structure in ``value``."""
     if isinstance(value, Structure):
         yield [tag for tag, _ in getattr(value, "unknown_tagged_fields", ())]
         for field in value.FIELDS:
@@ -168,12 +169,12 @@ def _ascend(tags: list[int]) -> bool:
 
 
 def _same(one: object, other: object) -> bool:
-    """Not-a-number equals nothing, and is the same all the same."""
+    """Whether two values are the same; not-a-number counts as the same although it equals nothing."""
     return one == other or repr(one) == repr(other)
 
 
 def _outcome(decode: Callable[..., Any], *arguments: object) -> Any:
-    """What is returned, or the one error that bytes may give."""
+    """Return the result, or the only error that bytes may raise."""
     try:
         return decode(*arguments)
     except DecodeError as error:

@@ -9,18 +9,19 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
-from odd_wire import OddWriter, mutate
-from random_messages import all_messages, messages_of
-from schema_samples import field, generated, message
 
 from kraft_wire.protocol.message import Message
+from tests.support.odd_wire import OddWriter, mutate
+from tests.support.random_messages import all_messages, messages_of
+from tests.support.schema_samples import field, generated, message
 
 KINDS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid")
 SIZED_KINDS = ("string", "bytes", "records")
 
 
 def sample_of(kind: str) -> type[Message]:
-    """A message that has this kind wherever a value may be, also where Kafka's schemas have none."""
+    """Return a message with fields of this kind at every possible place, also those that Kafka's schemas
+    don't use."""
     array = "[]bytes" if kind == "records" else f"[]{kind}"
     maybe_null = {} if kind in KINDS else {"nullableVersions": "0+"}
     last = {"versions": "2+", "taggedVersions": "2+"}
@@ -45,20 +46,20 @@ def sample_of(kind: str) -> type[Message]:
 MESSAGES = all_messages()
 OTHER_MESSAGES = {
     **{f"sample of {kind}": sample_of(kind) for kind in (*KINDS, *SIZED_KINDS)},
-    **{f"kip_853 {cls.NAME}": cls for cls in messages_of("kraft_wire.protocol.kip_853")},
+    **{f"kip_853 {cls.NAME}": cls for cls in messages_of("kraft_wire.raft.membership.kip_853")},
 }
-"""What isn't among Kafka's messages and yet may be generated."""
+"""Messages that can be generated but aren't among Kafka's."""
 VERSIONS = sum(cls.MAX_VERSION - cls.MIN_VERSION + 1 for cls in MESSAGES)
 ODDITIES = (0.0, 0.0, 0.01, 0.05, 0.3)
 POOL = 24
-"""So many messages are written by the schema at a time; those that are damaged are made of them."""
+"""The number of messages that the schema writes at a time; damaged messages are made from them."""
 RANDOM = 4
 DAMAGED = 3 * POOL
 SHORT_BYTES = 300
 
 
 class Fuzz:
-    """How much is to be tried, and from which seed."""
+    """The number of inputs to try, and the seed."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.inputs: int = config.getoption("--fuzz-inputs")
@@ -69,7 +70,7 @@ class Fuzz:
 
     @contextmanager
     def examining(self, what: str, raw: bytes) -> Iterator[None]:
-        """Adds to whatever goes wrong inside how it came about."""
+        """Add the input, and how to repeat it, to any error inside."""
         try:
             yield
         except BaseException as error:
@@ -78,14 +79,14 @@ class Fuzz:
 
 
 def _literal(raw: bytes) -> str:
-    """An expression that makes the bytes; long ones repeat themselves."""
+    """Return an expression for the bytes; repetitions in long ones are shortened."""
     if len(raw) <= SHORT_BYTES:
         return f"bytes.fromhex('{raw.hex()}')"
     return f"zlib.decompress(b64decode('{b64encode(zlib.compress(raw)).decode()}'))"
 
 
 def message_inputs(random: Random, cls: type[Message], version: int, count: int) -> Iterator[bytes]:
-    """Messages as the schema has them, more or less; damaged ones; and a few that are nothing but random."""
+    """Yield messages that mostly follow the schema, damaged ones, and a few of random bytes."""
     stranger = random.choice(MESSAGES)
     strange = [OddWriter(random, stranger.MAX_VERSION, 0.0).write(stranger) for _ in range(3)]
     while count > 0:

@@ -1,11 +1,12 @@
-"""A second reading of Kafka's message schemas: parsers, made at test time, straight from the JSON.
+"""A second implementation of Kafka's message schemas: parsers, built at test time directly from the JSON.
 
-It shares nothing with codegen and kraft_wire.protocol, so that a rule which those misread shows as a
-difference. It is written to be read, too: this file is all of Kafka's wire format in one place.
+It shares no code with codegen and kraft_wire.protocol, so a rule that those misread shows as a difference. It
+is also written as documentation: this file has all of Kafka's wire format in one place.
 
-A message is a dict from the schema's field names to values: int, bool, float, str, bytes (ids as well), list,
-dict for a struct, None for null. Fields that a version lacks are missing. In flexible versions every struct
-has all its tagged fields, and under UNKNOWN the tags that the schema doesn't know, as pairs of tag and bytes.
+A message is a dict from the schema's field names to values: int, bool, float, str, bytes (also for ids),
+list, dict for a struct, None for null. Fields that a version lacks are missing. In flexible versions every
+struct has all its tagged fields, and under UNKNOWN the tags that the schema doesn't know, as pairs of tag and
+bytes.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ FIXED = {
 
 
 def load(path: Path) -> Node:
-    """A schema file: JSON with lines of comments."""
+    """Return a schema file: JSON with lines of comments."""
     node = json.loads(re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
     assert isinstance(node, dict)
     return node
 
 
 def span(versions: str | None) -> range:
-    """The versions that "3", "1-4", "2+" or "none" stands for."""
+    """Return the versions of "3", "1-4", "2+" or "none"."""
     if not versions or versions == "none":
         return range(0)
     low, _, high = versions.rstrip("+").partition("-")
@@ -88,18 +89,18 @@ class Reading:
         self.parser = self.struct(self.fields)
 
     def decode(self, raw: bytes) -> tuple[Node, int]:
-        """The message at the beginning of ``raw``, and its length. Raises ConstructError."""
+        """Return the message at the beginning of ``raw``, and its length. Raises ConstructError."""
         stream = BytesIO(raw)
         return self.parser.parse_stream(stream), stream.tell()
 
     def encode(self, message: Node) -> bytes:
-        """The message's bytes. Raises ConstructError."""
+        """Return the message's bytes. Raises ConstructError."""
         return bytes(self.parser.build(message))
 
-    # What the version makes of a field.
+    # Fields at a version.
 
     def present(self, fields: list[Node]) -> Iterator[Node]:
-        """The fields that exist."""
+        """Return the fields that exist."""
         return (
             each for each in fields if self.version in span(each.get("versions") or each["taggedVersions"])
         )
@@ -111,17 +112,17 @@ class Reading:
         return self.version in span(field.get("nullableVersions"))
 
     def is_compact(self, field: Node) -> bool:
-        """Whether lengths are varints; one field of Kafka's has an opinion of its own."""
+        """Whether lengths are varints; one field of Kafka's overrides this."""
         own = field.get("flexibleVersions")
         return self.flexible if own is None else self.version in span(own)
 
     def inside(self, field: Node) -> list[Node]:
-        """The fields of a field's struct, which is its own or a common one."""
+        """Return the fields of a field's struct, which is its own or a common one."""
         fields: list[Node] = self.commons.get(base(field)) or field["fields"]
         return fields
 
     def default(self, field: Node) -> Any:
-        """What a field holds that nobody set."""
+        """Return a field's default."""
         kind, text = field["type"], str(field.get("default", ""))
         if kind == "records" or (text == "null" and field.get("nullableVersions")):
             return None
@@ -143,7 +144,7 @@ class Reading:
     # The wire.
 
     def struct(self, fields: list[Node]) -> Construct:
-        """The fields in their order, then the tags where the message is flexible."""
+        """Return the fields in their order, then the tags if the message is flexible."""
         here = list(self.present(fields))
         places = {each["name"]: self.field(each) for each in here if not self.is_tagged(each)}
         if not self.flexible:
@@ -156,21 +157,21 @@ class Reading:
         return Fields(places, tags, refused={each["tag"] for each in fields if "tag" in each} - tags.keys())
 
     def field(self, field: Node) -> Construct:
-        """A field's value: alone or an array, perhaps null."""
+        """Return the parser of a field's value: single or an array, perhaps null."""
         kind = field["type"]
         if kind.startswith("[]"):
             element = self.element(field, nullable=False)
             size = COMPACT if self.is_compact(field) else Int32sb
             return Measured(size, self.is_nullable(field), lambda count: Array(count, element), check_count)
         if is_struct(field) and self.is_nullable(field):
-            # Not a size, but written like one: -1 for null and 1 for a struct; in a tag a varint of 0 or 1.
+            # Written like a size: -1 for null and 1 for a struct; in a tag a varint of 0 or 1.
             struct = self.struct(self.inside(field))
             presence = TAGGED_PRESENCE if self.is_tagged(field) else Int8sb
             return Measured(presence, True, lambda _: struct, measure=lambda _: 1)
         return self.element(field, nullable=self.is_nullable(field))
 
     def element(self, field: Node, *, nullable: bool) -> Construct:
-        """One value, a field's or an array's."""
+        """Return the parser of one value, a field's or an array's."""
         if is_struct(field):
             return self.struct(self.inside(field))
         kind = base(field)
@@ -184,7 +185,7 @@ class Reading:
 
 
 def base(field: Node) -> str:
-    """A field's type, or an array's elements'."""
+    """Return a field's type, or that of an array's elements."""
     name: str = field["type"].removeprefix("[]")
     return name
 
@@ -218,7 +219,7 @@ class UVarint(Construct):  # type: ignore[misc]
 
 
 def wrapped(value: int) -> int:
-    """The lowest 32 bits as a signed integer, as Java's arithmetic leaves them."""
+    """Return the lowest 32 bits as a signed integer, like Java's arithmetic."""
     return (value + 2**31) % 2**32 - 2**31
 
 
@@ -230,7 +231,7 @@ TAGGED_PRESENCE = ExprAdapter(UVARINT, lambda obj, _: obj if obj > 0 else -1, la
 
 
 class Measured(Construct):  # type: ignore[misc]
-    """A size, then what it measures; any negative size is null."""
+    """A size, then that many bytes or elements; any negative size is null."""
 
     def __init__(
         self,
@@ -281,7 +282,7 @@ def remaining(stream: Any) -> int:
 
 
 class Fields(Construct):  # type: ignore[misc]
-    """A struct: fields in their places, then, unless ``tags`` is None, its tagged fields and unknown tags.
+    """A struct: fields in order, then, unless ``tags`` is None, its tagged fields and unknown tags.
 
     ``tags`` has name, parser and default by tag; ``refused`` are tags that this version doesn't allow.
     """
@@ -310,7 +311,7 @@ class Fields(Construct):  # type: ignore[misc]
             if tag in self.refused:
                 raise ValidationError(f"tag {tag} at a version that lacks it", path=path)
             if tag in self.tags:
-                # Nobody looks at the size of what is known, and the last one wins.
+                # The size of a known field is ignored, and the last one wins.
                 name, part, _default = self.tags[tag]
                 values[name] = part._parsereport(stream, context, f"{path}.{name}")
             else:
@@ -351,7 +352,8 @@ def from_text(text: str | None, _: Any) -> bytes | None:
 
 
 def replace_as_java(error: UnicodeError) -> tuple[str, int]:
-    """What is malformed becomes one U+FFFD; half a surrogate pair, three bytes long, one and not three."""
+    """Replace malformed input by one U+FFFD; half a surrogate pair, three bytes long, by one and not
+    three."""
     assert isinstance(error, UnicodeDecodeError)
     end = error.end
     if re.match(rb"\xed[\xa0-\xbf]", error.object[error.start :]):

@@ -1,4 +1,4 @@
-"""The fuzzing tests' checks notice a codec that is wrong: each class here has one bug."""
+"""The fuzzing tests' checks notice a wrong codec: each class here has one bug."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 from typing import Self
 
 import pytest
-from codec_checks import check_codec, check_inside, check_memory, check_steps, tracing_memory
-from fuzzing import Fuzz
 
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import decode_message_carefully
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from tests.protocol.codec_checks import check_codec, check_inside, check_memory, check_steps, tracing_memory
+from tests.protocol.fuzzing import Fuzz
 
 RAW = b"\x03ab" + bytes(range(16)) + b"\x01\x07\x01z"
 MORE = b"\x02\x05\x00\x07\x00"
@@ -141,7 +141,7 @@ def test_too_much_work_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"\x01\x02", bytes(100_000)])
-def test_a_finding_says_how_to_repeat_it(raw: bytes, pytestconfig: pytest.Config) -> None:
+def test_a_failure_says_how_to_repeat_it(raw: bytes, pytestconfig: pytest.Config) -> None:
     with pytest.raises(AssertionError) as caught, Fuzz(pytestconfig).examining("X version 1", raw):
         raise AssertionError
     (note,) = caught.value.__notes__

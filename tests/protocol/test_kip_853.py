@@ -6,11 +6,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import messages_of, random_message
 
-from kraft_wire.protocol import kip_853, registry
+from kraft_wire.protocol import registry
 from kraft_wire.protocol.errors import UnsupportedVersion
-from kraft_wire.protocol.kip_853 import (
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.schema import Structure
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership import kip_853
+from kraft_wire.raft.membership.kip_853 import (
     fetch_request,
     fetch_response,
     fetch_snapshot_request,
@@ -20,12 +23,10 @@ from kraft_wire.protocol.kip_853 import (
     vote_request,
     vote_response,
 )
-from kraft_wire.protocol.kip_853_released import RELEASED, Released
-from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
-from kraft_wire.protocol.schema import Structure
-from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.kip_853_released import RELEASED, Released
+from tests.support.random_messages import messages_of, random_message
 
-DRAFTED = {each.NAME: each for each in messages_of("kraft_wire.protocol.kip_853")}
+DRAFTED = {each.NAME: each for each in messages_of("kraft_wire.raft.membership.kip_853")}
 ONE, TWO = Uuid(bytes(range(1, 17))), Uuid(bytes(range(17, 33)))
 ONE_HEX, TWO_HEX = "0102030405060708090a0b0c0d0e0f10", "1112131415161718191a1b1c1d1e1f20"
 
@@ -260,7 +261,7 @@ def test_what_is_written_is_read(cls: type[Message], version: int) -> None:
 
 
 def older_versions() -> list[Any]:
-    """Versions before the draft's that 4.4.0 still has."""
+    """Return the versions before the draft's that 4.4.0 still has."""
     return [
         pytest.param(cls, version, id=f"{name}-{version}")
         for name, cls in DRAFTED.items()
@@ -289,7 +290,9 @@ def test_older_versions_are_kafka_s_own(cls: type[Message], version: int) -> Non
     ],
     ids=lambda value: value.NAME if isinstance(value, Message) else "",
 )
-def test_what_the_draft_adds_is_refused_before(message: Message, version: int, field: str) -> None:
+def test_fields_of_the_draft_are_refused_at_older_versions(
+    message: Message, version: int, field: str
+) -> None:
     with pytest.raises(UnsupportedVersion, match=rf"\.{field} version {version}: "):
         message.encode(version)
 
@@ -318,7 +321,7 @@ class TestReleased:
         assert not set(targets.values()) & set(each.added)
 
     @pytest.mark.parametrize("each", RELEASED, ids=lambda each: each.draft.name)
-    def test_types_differ_where_it_says_so_and_nowhere_else(self, each: Released) -> None:
+    def test_types_differ_exactly_where_the_table_says(self, each: Released) -> None:
         drafted = leaves(DRAFTED[each.draft.name], each.draft.version)
         released = leaves(registry.message_class(each.released.name), each.released.version)
         differing = {
@@ -330,7 +333,7 @@ class TestReleased:
 
 
 def leaves(cls: type[Structure], version: int, path: str = "") -> dict[str, str]:
-    """The types of all fields that hold a value of their own, by their paths."""
+    """Return the types of all fields that hold a value of their own, by their paths."""
     found: dict[str, str] = {}
     for field in cls.FIELDS:
         if not field.is_present(version):

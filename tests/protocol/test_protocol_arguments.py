@@ -1,4 +1,4 @@
-"""What the decoders say of arguments that are no bytes, or no position in them."""
+"""The decoders refuse arguments that are not bytes or not a position in them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import all_messages, random_message
 
 from kraft_wire.protocol.message import Message
+from tests.support.random_messages import all_messages, random_message
 
 MESSAGES = all_messages()
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
 @pytest.mark.parametrize("cls", MESSAGES, ids=lambda cls: cls.NAME)
-def test_what_is_not_bytes_is_a_type_error_or_read_without_noticing(cls: type[Message], kind: Any) -> None:
+def test_arguments_other_than_bytes_are_a_type_error_or_read_correctly(cls: type[Message], kind: Any) -> None:
     random = Random(cls.NAME)
     for version in range(cls.MIN_VERSION, cls.MAX_VERSION + 1):
         message = random_message(random, cls, version)

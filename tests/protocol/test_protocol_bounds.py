@@ -1,8 +1,8 @@
-"""How much work and memory the worst inputs take; ``codec_checks`` states the bounds.
+"""The worst inputs stay within the limits of work and memory that ``codec_checks`` states.
 
-What an input can cost is the sum of what its parts cost, so the worst ones repeat the part that has the most
-memory a byte: 107 bytes of memory a byte of the wire (AlterClientQuotasRequest version 1: an entry of three
-bytes, read by the fast decoder and, because the last byte is missing, by the careful one again).
+The cost of an input is the sum of the costs of its parts. So the worst inputs repeat the part with the most
+memory per byte: 107 bytes of memory per byte of the wire (AlterClientQuotasRequest version 1: an entry of
+three bytes, read by the fast decoder and, because the last byte is missing, again by the careful one).
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from codec_checks import check_memory, check_steps, count_steps, tracing_memory
-from fuzzing import MESSAGES
-from heavy_wire import HeavyWriter, Path, Style, array_paths
 
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.schema import MAX_TAGGED_FIELDS
 from kraft_wire.protocol.varint import uvarint
+from tests.protocol.codec_checks import check_memory, check_steps, count_steps, tracing_memory
+from tests.protocol.fuzzing import MESSAGES
+from tests.support.heavy_wire import HeavyWriter, Path, Style, array_paths
 
 SIZE_BYTES = 1000
-"""Many elements, so that what a decoder takes beside them hardly counts."""
+"""Large enough for many elements, so that a decoder's constant costs hardly count."""
 HUGE_COUNTS = (126, 127, 10_000, 1_000_000, 1_000_001, 2**31 - 1)
 
 
 def layouts(cls: type[Message]) -> list[int]:
-    """Versions that differ most."""
+    """Return the versions that differ most."""
     return sorted(
         {cls.MIN_VERSION, max(cls.MIN_VERSION, min(cls.FLEXIBLE_FROM, cls.MAX_VERSION)), cls.MAX_VERSION}
     )

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from schema_samples import generated, message
 
 from kraft_wire.protocol.coordinator_record import (
     decode_coordinator_record,
@@ -14,13 +13,6 @@ from kraft_wire.protocol.coordinator_record import (
     encode_coordinator_value,
 )
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
-from kraft_wire.protocol.headers import (
-    decode_request_header,
-    decode_response,
-    encode_request,
-    encode_response,
-    header_version,
-)
 from kraft_wire.protocol.messages import COORDINATOR_RECORDS, MODULES
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
@@ -43,6 +35,14 @@ from kraft_wire.protocol.registry import (
     stable_versions,
 )
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.wire.headers import (
+    decode_request_header,
+    decode_response,
+    encode_request,
+    encode_response,
+    header_version,
+)
+from tests.support.schema_samples import generated, message
 
 
 class TestHeaders:
@@ -124,7 +124,7 @@ class TestHeaderVersions:
         sample = message(name="PokeRequest", flexibleVersions="none")
         assert header_version(generated(sample).PokeRequest, 3) == 1
 
-    def test_api_versions_responses_have_header_0_whatever_the_version(self) -> None:
+    def test_api_versions_responses_have_header_0_at_every_version(self) -> None:
         versions = range(ApiVersionsResponse.MIN_VERSION, ApiVersionsResponse.MAX_VERSION + 1)
         assert {header_version(ApiVersionsResponse, version) for version in versions} == {0}
         assert header_version(ApiVersionsRequest, 3) == 2
@@ -235,7 +235,7 @@ class TestCoordinatorRecords:
                     raw = encode_coordinator_key(key), encode_coordinator_value(value, version)
                     assert decode_coordinator_record(coordinator, *raw) == (key, value, version)
 
-    def test_bytes_behind_either_are_ignored(self) -> None:
+    def test_bytes_after_either_are_ignored(self) -> None:
         key = encode_coordinator_key(self.KEY) + b"more"
         value = (encode_coordinator_value(self.VALUE, 4) or b"") + b"more"
         assert decode_coordinator_record("group", key, value) == (self.KEY, self.VALUE, 4)
@@ -263,9 +263,9 @@ class TestCoordinatorRecords:
             decode_coordinator_record("group", encode_coordinator_key(self.KEY), raw)
 
     def test_other_messages_are_no_coordinator_s(self) -> None:
-        with pytest.raises(EncodeError, match="OffsetCommitValue: is no coordinator's key"):
+        with pytest.raises(EncodeError, match="OffsetCommitValue: is not a coordinator's key"):
             encode_coordinator_key(self.VALUE)
-        with pytest.raises(EncodeError, match="OffsetCommitKey: is no coordinator's value"):
+        with pytest.raises(EncodeError, match="OffsetCommitKey: is not a coordinator's value"):
             encode_coordinator_value(self.KEY, 0)
 
 

@@ -1,8 +1,8 @@
-"""Random and damaged bytes for every message at every version: a value or a typed error, within bounds.
+"""Random and damaged bytes for every message at every version: a value or a typed error, within limits.
 
-``make test`` always gives the same inputs. Others, and more of them:
+``make test`` always uses the same inputs. Other inputs, and more of them:
 
-    pytest tests/protocol -k fuzz -n 2 --fuzz-inputs 5000000 --fuzz-seed 7
+pytest tests/protocol -k fuzz -n 2 --fuzz-inputs 5000000 --fuzz-seed 7
 """
 
 from __future__ import annotations
@@ -10,15 +10,23 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from codec_checks import check_codec, check_inside, check_json, check_memory, check_steps, tracing_memory
-from fuzzing import MESSAGES, OTHER_MESSAGES, VERSIONS, Fuzz, message_inputs
 
 from kraft_wire.protocol.message import Message
+from tests.protocol.codec_checks import (
+    check_codec,
+    check_inside,
+    check_json,
+    check_memory,
+    check_steps,
+    tracing_memory,
+)
+from tests.protocol.fuzzing import MESSAGES, OTHER_MESSAGES, VERSIONS, Fuzz, message_inputs
 
 MEASURED_OF = 8
-"""Every so many inputs work and memory are measured, and what takes longer is checked."""
+"""Work and memory are measured for one of this many inputs, and the slow checks are made."""
 ENOUGH = 100
-"""From so many inputs on some must be messages, and some not: otherwise they are not worth much."""
+"""From this many inputs on, some must be messages and some must not: otherwise the inputs are of little
+use."""
 EVERY_MESSAGE = {cls.NAME: cls for cls in MESSAGES} | OTHER_MESSAGES
 
 

@@ -1,22 +1,13 @@
-"""Random and damaged bytes for what is around messages: frames, headers, the prefixes of metadata records."""
+"""Random and damaged bytes for everything around messages: frames, headers, the prefixes of metadata
+records."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from codec_checks import check_encoding, check_memory, tracing_memory
-from fuzzing import Fuzz
-from odd_wire import OddWriter, mutate
 
 from kraft_wire.protocol.errors import DecodeError, FrameTooLarge, UnsupportedVersion
-from kraft_wire.protocol.framing import FrameReader, frame
-from kraft_wire.protocol.headers import (
-    decode_request_header,
-    decode_response,
-    request_header_version,
-    response_header_version,
-)
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.request_header import RequestHeader
 from kraft_wire.protocol.messages.response_header import ResponseHeader
@@ -29,9 +20,19 @@ from kraft_wire.protocol.registry import (
     response_class,
 )
 from kraft_wire.protocol.varint import uvarint
+from kraft_wire.wire.framing import FrameReader, frame
+from kraft_wire.wire.headers import (
+    decode_request_header,
+    decode_response,
+    request_header_version,
+    response_header_version,
+)
+from tests.protocol.codec_checks import check_encoding, check_memory, tracing_memory
+from tests.protocol.fuzzing import Fuzz
+from tests.support.odd_wire import OddWriter, mutate
 
 SHARE = 20
-"""Each of these takes so many times fewer inputs than all messages together."""
+"""Each of these gets this many times fewer inputs than all messages together."""
 ENOUGH = 1000
 MAX_FRAME_BYTES = 300
 
@@ -41,7 +42,8 @@ def versions(cls: type[Message]) -> range:
 
 
 def frames(random: Random, *, requests: bool) -> list[tuple[int, int, bytes]]:
-    """A frame for every API and version, with its key and version: header and body as the schema has them."""
+    """Return a frame for every API and version, with its key and version: header and body follow the
+    schema."""
     found = []
     for key in API_KEYS:
         for version in versions(request_class(key)):
@@ -152,7 +154,7 @@ def _read_in_chunks(random: Random, stream: bytes) -> tuple[list[bytes], bool]:
 
 
 def _frames_of(stream: bytes) -> tuple[list[bytes], bool]:
-    """The frames, and whether no length was impossible: the same in the plainest way."""
+    """Return the frames, and whether no length was impossible, computed in the simplest way."""
     found: list[bytes] = []
     while len(stream) >= 4:
         size = int.from_bytes(stream[:4], signed=True)

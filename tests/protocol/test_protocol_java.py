@@ -1,6 +1,8 @@
-"""Our codec against what Kafka 4.4.0's own classes said (java/make_verdicts.py, java/JavaFacts.java).
+"""Our codec gives the recorded results of Kafka 4.4.0's own classes (java/make_verdicts.py,
+java/JavaFacts.java).
 
-A quick check without a JVM; compat/tests/test_codec_judge.py asks the classes themselves, and much more.
+This is a quick check without a JVM; compat/interop/codec/test_codec_judge.py asks the classes
+themselves, and much more.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
-from kraft_wire.protocol.headers import request_header_version, response_header_version
 from kraft_wire.protocol.registry import (
     API_KEYS,
     api_listeners,
@@ -20,6 +21,7 @@ from kraft_wire.protocol.registry import (
     request_class,
     stable_versions,
 )
+from kraft_wire.wire.headers import request_header_version, response_header_version
 
 DATA = Path(__file__).parent / "data"
 
@@ -62,7 +64,7 @@ def our_verdict(name: str, version: int, raw: bytes) -> object:
         written = message.encode(version)
     except ProtocolError:
         return "error"
-    # Through text and back, so that the order of keys counts.
+    # Converted to text and back, so that the order of keys counts.
     return written.hex(), len(raw) - end, json.dumps(message.to_json(version))
 
 

@@ -1,11 +1,10 @@
-"""Kafka's JSON form; what its own converters print for every message is checked in test_protocol_java.py."""
+"""Kafka's JSON form. test_protocol_java.py checks the output of Kafka's own converters for every message."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from schema_samples import field, generated, message
 
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -25,6 +24,7 @@ from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
 from kraft_wire.protocol.messages.vote_request import TopicData, VoteRequest
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.schema_samples import field, generated, message
 
 ELECTION: dict[str, Any] = {
     "electionType": 1,
@@ -33,7 +33,7 @@ ELECTION: dict[str, Any] = {
 }
 
 
-def test_what_a_message_looks_like() -> None:
+def test_the_json_form_of_a_message() -> None:
     request = ElectLeadersRequest(1, [TopicPartitions("a", (1, 2))], 5)
     assert request.to_json(2) == ELECTION
     assert ElectLeadersRequest.from_json(ELECTION, 2) == request
@@ -112,7 +112,7 @@ def test_null_where_it_must_not_be_as_long_as_the_field_has_its_place(kind: str)
         sample.to_json(2)
 
 
-def test_a_null_string_is_shown_but_for_a_tagged_one() -> None:
+def test_a_null_string_is_shown_unless_it_is_tagged() -> None:
     sample = generated(message(fields=[field(type="string", tag=0, taggedVersions="3+")])).SampleRequest(None)
     assert sample.to_json(2) == {"first": None}
     with pytest.raises(EncodeError, match=r"SampleRequest\.first: is None, and must not be"):
@@ -124,7 +124,7 @@ def test_a_value_that_the_version_lacks() -> None:
         BrokerHeartbeatRequest(offline_log_dirs=(Uuid.ONE,)).to_json(0)
 
 
-def test_keys_that_nobody_knows_are_ignored() -> None:
+def test_unknown_keys_are_ignored() -> None:
     assert ElectLeadersRequest.from_json(ELECTION | {"more": 1}, 2).timeout_ms == 5
 
 
@@ -185,8 +185,8 @@ def test_a_missing_field() -> None:
 
 
 @pytest.mark.parametrize("text", ["AQI", "A*I=", "-_8=", "A QI=", "AQI= =", "AQI\u00e4", "AQ=", "===="])
-def test_what_is_no_base64(text: str) -> None:
-    with pytest.raises(DecodeError, match=r"authBytes: is no base64"):
+def test_text_that_is_not_base64(text: str) -> None:
+    with pytest.raises(DecodeError, match=r"authBytes: is not base64"):
         SaslAuthenticateRequest.from_json({"authBytes": text}, 2)
 
 
@@ -197,13 +197,13 @@ def test_base64_as_jackson_reads_it(text: str, raw: bytes) -> None:
     assert SaslAuthenticateRequest.from_json({"authBytes": text}, 2).auth_bytes == raw
 
 
-def test_what_is_no_id() -> None:
+def test_text_that_is_not_an_id() -> None:
     with pytest.raises(DecodeError, match=r"topicId: id 'AAAA' holds 3 bytes"):
         TopicRecord.from_json({"name": "a", "topicId": "AAAA"}, 0)
 
 
 @pytest.mark.parametrize(("given", "shown"), [([], "an array"), ("x", "a string"), (None, "null"), (5, "5")])
-def test_what_is_no_object(given: Any, shown: str) -> None:
+def test_json_that_is_not_an_object(given: Any, shown: str) -> None:
     for cls, version in ((VoteRequest, 2), (NoOpRecord, 0)):
         with pytest.raises(DecodeError) as caught:
             cls.from_json(given, version)
@@ -246,6 +246,6 @@ def test_an_id_of_plain_bytes_is_shown_as_an_id() -> None:
     assert TopicRecord("t", bytes(16)).to_json(0)["topicId"] == str(Uuid.ZERO)  # type: ignore[arg-type]
 
 
-def test_bytes_that_are_none_are_not_shown() -> None:
+def test_values_that_are_not_bytes_are_not_shown() -> None:
     with pytest.raises(EncodeError, match="auth_bytes: is a str instead of bytes"):
         SaslAuthenticateRequest("x").to_json(2)  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""KRaft's messages about one topic with one partition: code of their own, the answers of the general code."""
+"""KRaft's messages with one topic and one partition have special code, with the results of the general
+code."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_messages import random_message
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,6 +22,7 @@ from kraft_wire.protocol.messages.fetch_response import (
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.protocol.tier import PURE, tier_of
+from tests.support.random_messages import random_message
 
 NAMES = [
     "VoteRequest",
@@ -37,7 +38,8 @@ INSTANCES = 60
 
 
 def about_one_topic(random: Random, name: str) -> tuple[Any, int]:
-    """A message at its newest version, mostly with one topic of one partition, and with anything in it."""
+    """Return a message at its newest version, mostly with one topic of one partition, and with random
+    contents."""
     cls = message_class(name)
     version = cls.MAX_VERSION
     message = random_message(random, cls, version)
@@ -100,7 +102,7 @@ def test_damaged_ones_are_judged_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_wrong_values_are_refused_as_elsewhere(name: str) -> None:
+def test_wrong_values_are_refused_like_by_the_codec(name: str) -> None:
     random = Random(f"wrong {name}")
     for _ in range(INSTANCES):
         message, version = about_one_topic(random, name)
@@ -142,7 +144,7 @@ def test_other_counts_of_topics_and_partitions(count: int) -> None:
 
 
 class TestTheUsualCase:
-    """It really is the code without loops that does the work."""
+    """The code without loops is really used."""
 
     def usual(self, cls: type[Message]) -> Any:
         random = Random(cls.NAME)

@@ -1,11 +1,10 @@
-"""What other codecs get wrong: kio 0.6.5 and kafka-python 3.0.12, each mistake a test of ours."""
+"""Mistakes of other codecs, kio 0.6.5 and kafka-python 3.0.12, each as a test of ours."""
 
 from __future__ import annotations
 
 import tracemalloc
 
 import pytest
-from both_codecs import read, unreadable, unwritable, written
 
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.consumer_group_heartbeat_response import (
@@ -21,9 +20,10 @@ from kraft_wire.protocol.messages.fetch_response import (
 )
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from tests.support.both_codecs import read, unreadable, unwritable, written
 
 HEARTBEAT = bytes.fromhex("00000001 0000000000000002 0000000000000003 00 00")
-"""Version 0 and 1 without their tags."""
+"""Versions 0 and 1 without their tags."""
 
 
 class TestKio:
@@ -62,7 +62,7 @@ class TestKio:
     @pytest.mark.parametrize(
         ("tail", "field"),
         [
-            # 29 bytes in all, which announce 268 million directories.
+            # 29 bytes that claim to hold 268 million directories.
             (b"\x01\x00\x04\xff\xff\xff\x7f", "offline_log_dirs"),
             (b"\x01\x00\x05\xff\xff\xff\xff\x07", "offline_log_dirs"),
             (b"\x01\x09\xff\xff\xff\xff\x07", ""),
@@ -73,12 +73,12 @@ class TestKio:
         raw = HEARTBEAT + tail
         assert len(raw) <= 31
         assert unreadable(BrokerHeartbeatRequest, raw, 1)[0] == field
-        # The least of several, as other threads of the test's process take memory too.
+        # The minimum of several, because other threads of this process take memory too.
         assert min(peak_bytes(raw) for _ in range(5)) < 50_000
 
 
 def peak_bytes(raw: bytes) -> int:
-    """The most memory that a heartbeat's refusal takes at once."""
+    """Return the peak memory of the refusal of a heartbeat."""
     tracemalloc.start()
     try:
         unreadable(BrokerHeartbeatRequest, raw, 1)
@@ -95,7 +95,7 @@ class TestKafkaPython:
         assert written(read(TopicRecord, raw, 0), 0) == raw
 
     def test_tagged_fields_are_written_in_the_order_of_their_tags(self) -> None:
-        # Directories, tag 8, are declared in front of tags 6 and 7.
+        # Directories, tag 8, are declared before tags 6 and 7.
         record = PartitionChangeRecord(
             directories=(), eligible_leader_replicas=(), last_known_elr=(), leader=1
         )

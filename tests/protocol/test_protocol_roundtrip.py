@@ -1,4 +1,4 @@
-"""Every message at every version: what the generated codec writes it reads, and the careful one agrees."""
+"""Every message at every version: the generated codec reads its own output, and the careful one agrees."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 from random import Random
 
 import pytest
-from random_messages import all_messages, random_message
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
+from tests.support.random_messages import all_messages, random_message
 
 INSTANCES = 3
 MESSAGES = all_messages()

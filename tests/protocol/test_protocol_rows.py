@@ -1,4 +1,4 @@
-"""Arrays that are read all at once: whatever their elements' shapes, the careful codec agrees."""
+"""Arrays that are read at once: the careful codec agrees, whatever shapes the elements have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTS = st.sampled_from((0, 1, 2, 3, 3, 3, 16, 17, 126, 127, 130))
 
 @st.composite
 def partitions(draw: st.DrawFn) -> list[MetadataResponsePartition]:
-    """Mostly of one shape; some differ in a count or have a tagged field."""
+    """Return partitions mostly of one shape; some differ in a count or have a tagged field."""
     shape = draw(st.tuples(COUNTS, COUNTS, COUNTS))
     count = draw(st.sampled_from((0, 1, 4, 5, 12, 12, 126, 127, 128, 300)))
     made = [_partition(index, *shape) for index in range(count)]
@@ -113,7 +113,7 @@ TAGGED = ELEMENT[:-1] + b"\x01"
 
 
 def fresh_reader() -> ReadRows:
-    """One that has met nothing yet."""
+    """Return a reader without cached plans."""
     return row_reader.__wrapped__("h i*")
 
 
@@ -132,7 +132,7 @@ def fresh_reader() -> ReadRows:
 def test_nothing_is_read_where_an_element_differs_or_is_missing(rows: bytes) -> None:
     read = fresh_reader()
     assert read(b"-" + rows, 1, 7) == (((), ()), 7, 1)
-    # What has been met makes no difference.
+    # Earlier arrays make no difference.
     read = fresh_reader()
     assert read(ELEMENT * 6, 0, 7)[1:] == (1, 48)
     assert read(b"-" + rows, 1, 7) == (((), ()), 7, 1)
@@ -149,7 +149,7 @@ def test_arrays_of_changing_shapes(shapes: list[tuple[int, int]]) -> None:
         assert (size, pos) == (1, 2 + len(rows))
 
 
-def test_where_elements_differ_the_next_arrays_are_left_alone_for_a_while() -> None:
+def test_after_differing_elements_the_next_arrays_are_read_one_by_one() -> None:
     read = fresh_reader()
     read(ELEMENT * 4 + OTHER, 0, 6)
     for _ in range(PAUSE):
@@ -158,7 +158,7 @@ def test_where_elements_differ_the_next_arrays_are_left_alone_for_a_while() -> N
 
 
 def test_no_plan_is_made_for_more_than_there_can_be() -> None:
-    """A count alone costs nothing."""
+    """A large count alone must cost nothing."""
     read = fresh_reader()
     tracemalloc.start()
     try:

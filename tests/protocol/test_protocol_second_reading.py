@@ -1,4 +1,5 @@
-"""The generated codec against an interpreter of the same schemas (second_reading.py), on random messages."""
+"""The generated codec agrees with a second implementation of the same schemas (second_reading.py), on random
+messages."""
 
 from __future__ import annotations
 
@@ -8,22 +9,22 @@ from random import Random
 from typing import Any
 
 import pytest
-from both_codecs import read, written
 from construct import ConstructError
-from random_messages import messages_of, random_message
-from schema_samples import everything, generated, oddities
-from second_reading import UNKNOWN, Reading, base, is_struct, load
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message, decode_message_carefully
 from kraft_wire.protocol.schema import Structure
+from tests.protocol.second_reading import UNKNOWN, Reading, base, is_struct, load
+from tests.support.both_codecs import read, written
+from tests.support.random_messages import messages_of, random_message
+from tests.support.schema_samples import everything, generated, oddities
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 FOLDERS = {
     "kraft_wire.protocol.messages": SCHEMAS / "kafka" / "4.4.0",
-    "kraft_wire.protocol.kip_853": SCHEMAS / "kip-853",
+    "kraft_wire.raft.membership.kip_853": SCHEMAS / "kip-853",
 }
-# All samples but the one with numbers that don't equal themselves.
+# All samples except the one with numbers that don't equal themselves.
 SAMPLES = {
     getattr(generated(node), node["name"]): node
     for node in (everything(), *oddities())
@@ -31,7 +32,7 @@ SAMPLES = {
 }
 MESSAGES = [*SAMPLES, *(each for package in FOLDERS for each in messages_of(package))]
 OURS, THEIRS, DAMAGED = 3, 4, 8
-"""Cases of each kind for every message and version."""
+"""The number of cases of each kind for every message and version."""
 INTEGERS = {
     kind: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     for kind, bits in (("int8", 8), ("int16", 16), ("int32", 32), ("int64", 64))
@@ -59,7 +60,7 @@ def named(cls: type[Message]) -> str:
 
 
 def agree(theirs: Any, ours: Any) -> bool:
-    """Whether both readings hold the same value; fields that theirs lacks must be untouched in ours."""
+    """Whether both readings hold the same value; fields that theirs lacks must have the default in ours."""
     if isinstance(ours, Structure):
         return isinstance(theirs, dict) and structs_agree(theirs, ours)
     if isinstance(ours, list | tuple):
@@ -92,7 +93,7 @@ def structs_agree(theirs: dict[str, Any], ours: Structure) -> bool:
 
 
 class Maker:
-    """Values for one reading, extreme ones among them."""
+    """Makes values for one reading, extreme ones among them."""
 
     def __init__(self, random: Random, reading: Reading) -> None:
         self.random, self.reading = random, reading
@@ -144,11 +145,11 @@ class Maker:
 
 
 @pytest.mark.parametrize("cls", MESSAGES, ids=named)
-def test_what_we_write_is_read_alike(cls: type[Message]) -> None:
+def test_the_second_reading_reads_what_we_write(cls: type[Message]) -> None:
     for version in versions(cls):
         second, random = reading(cls, version), Random(f"ours {cls.NAME} {version}")
         messages = [random_message(random, cls, version) for _ in range(OURS)]
-        if cls not in SAMPLES:  # Some samples can't be written untouched.
+        if cls not in SAMPLES:  # Some samples can't be written with their defaults.
             messages.append(cls())
         for message in messages:
             raw = written(message, version)
@@ -159,7 +160,7 @@ def test_what_we_write_is_read_alike(cls: type[Message]) -> None:
 
 
 @pytest.mark.parametrize("cls", MESSAGES, ids=named)
-def test_what_it_writes_is_read_alike(cls: type[Message]) -> None:
+def test_we_read_what_the_second_reading_writes(cls: type[Message]) -> None:
     for version in versions(cls):
         second, random = reading(cls, version), Random(f"theirs {cls.NAME} {version}")
         for _ in range(THEIRS):
@@ -197,7 +198,7 @@ def _damaged(random: Random, raw: bytes) -> bytes:
 
 
 def _outcome(call: Any, *arguments: Any) -> Any:
-    """What a call returns; None for an error of either codec."""
+    """Return the result of a call; None for an error of either codec."""
     try:
         return call(*arguments)
     except (ProtocolError, ConstructError):

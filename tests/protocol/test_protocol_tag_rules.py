@@ -1,4 +1,4 @@
-"""The rules of tagged fields, on small messages; version 1 has no tags, version 2 and 3 have."""
+"""The rules of tagged fields, on small messages. Version 1 has no tags, versions 2 and 3 have."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from both_codecs import read, unreadable, unwritable, written
-from schema_samples import field, generated, message, tagged
 
 from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.both_codecs import read, unreadable, unwritable, written
+from tests.support.schema_samples import field, generated, message, tagged
 
 PART = [field(name="Number", type="int8")]
 NAN = float("nan")
@@ -20,7 +20,7 @@ ID = bytes(range(16))
 
 @cache
 def module(kind: str, **changes: Any) -> ModuleType:
-    """A message with one tagged field, called first."""
+    """Return a message with one tagged field, called first."""
     if kind.endswith("Part"):
         changes["fields"] = PART
     return generated(message(name="SampleRequest", fields=[tagged(type=kind, **changes)]))
@@ -31,7 +31,7 @@ def sample(kind: str, **changes: Any) -> Any:
 
 
 def part(number: int) -> Any:
-    """A struct for the field of sample("Part")."""
+    """Return a struct for the field of sample("Part")."""
     return module("Part").Part(number)
 
 
@@ -124,7 +124,7 @@ class TestNull:
         assert written(cls(""), 2) == b"\x01\x00\x01\x01"
 
     @pytest.mark.parametrize("kind", ["string", "bytes", "[]int32", "[]string", "[]Part"])
-    def test_as_the_default_it_makes_empty_something_to_write(self, kind: str) -> None:
+    def test_with_a_null_default_an_empty_value_is_written(self, kind: str) -> None:
         cls = sample(kind, nullableVersions="2+", default="null")
         assert written(cls(None), 2) == b"\0"
         empty: Any = {"string": "", "bytes": b"", "[]Part": []}.get(kind, ())
@@ -132,7 +132,7 @@ class TestNull:
         assert read(cls, b"\x01\x00\x01\x01", 2) == cls(empty)
         assert read(cls, b"\0", 2).first is None
 
-    def test_as_the_default_it_makes_an_empty_struct_something_to_write(self) -> None:
+    def test_with_a_null_default_an_empty_struct_is_written(self) -> None:
         null = module("Part", nullableVersions="2+", default="null")
         cls = null.SampleRequest
         assert written(cls(), 2) == b"\0"
@@ -261,7 +261,7 @@ class TestUnknown:
         assert nested.SampleRequest([with_one]) != nested.SampleRequest([nested.Part(5)])
 
     @pytest.mark.parametrize("place", ["message", "element"])
-    def test_a_version_without_tags_has_no_room_for_them(self, place: str) -> None:
+    def test_a_version_without_tags_cannot_carry_them(self, place: str) -> None:
         nested = generated(message(fields=list(self.NODE)))
         value = nested.SampleRequest([nested.Part(5)])
         target = value if place == "message" else value.parts[0]
@@ -293,16 +293,16 @@ class TestVersions:
 
     def test_a_field_that_becomes_tagged(self) -> None:
         cls = generated(message(fields=[field(type="int8", tag=0, taggedVersions="3+")])).SampleRequest
-        told = [b"\x05", b"\x05", b"\x05\x00", b"\x01\x00\x01\x05"]
-        assert [written(cls(5), version) for version in range(4)] == told
-        assert all(read(cls, told[version], version) == cls(5) for version in range(4))
+        expected = [b"\x05", b"\x05", b"\x05\x00", b"\x01\x00\x01\x05"]
+        assert [written(cls(5), version) for version in range(4)] == expected
+        assert all(read(cls, expected[version], version) == cls(5) for version in range(4))
 
     @pytest.mark.parametrize(("tagged_from", "version"), [("3+", 2), ("9+", 3)])
     def test_a_known_tag_where_it_is_not_valid(self, tagged_from: str, version: int) -> None:
         node = field(type="int8", versions=tagged_from, tag=0, taggedVersions=tagged_from)
         cls = generated(message(fields=[node])).SampleRequest
-        told = ("first", 3, f"tag 0 is not valid at version {version}")
-        assert unreadable(cls, b"\x01\x00\x01\x05", version) == told
+        expected = ("first", 3, f"tag 0 is not valid at version {version}")
+        assert unreadable(cls, b"\x01\x00\x01\x05", version) == expected
 
     def test_a_tagged_field_of_a_field_that_has_its_place_still(self) -> None:
         cls = generated(message(fields=[field(type="int8", tag=0, taggedVersions="3+")])).SampleRequest
@@ -310,7 +310,7 @@ class TestVersions:
 
 
 class TestTagsOfTwoBytes:
-    """The first byte of a tag from 128 on may be the number of another."""
+    """The first byte of a tag from 128 on may equal the number of another tag."""
 
     @staticmethod
     @cache

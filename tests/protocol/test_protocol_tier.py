@@ -1,4 +1,4 @@
-"""Compiled packages that can't be used: Python does the work, and nobody is told otherwise."""
+"""Compiled packages that can't be used: the Python codec works, with one warning or none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(t.tier(), t.tier_of(VoteRequest), len(VoteRequest().encode(2)))
 
 
 def report(site: Path, environment: str = "") -> tuple[str, list[str]]:
-    """What REPORT prints where the package in ``site`` is found, and the warnings."""
+    """Return the output of REPORT if the package in ``site`` is found, and the warnings."""
     settings = os.environ | {"PYTHONPATH": str(site), "KRAFT_WIRE_PURE": environment}
     command = [sys.executable, "-c", REPORT]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.protocol.errors import ErrorCode, FrameTooLarge
-from kraft_wire.protocol.framing import FrameReader, frame
 from kraft_wire.protocol.text import decode_utf8, encode_utf8
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import (
@@ -19,6 +18,7 @@ from kraft_wire.protocol.varint import (
     varint,
     varlong,
 )
+from kraft_wire.wire.framing import FrameReader, frame
 
 
 class TestUuid:
@@ -145,7 +145,7 @@ class TestFraming:
         with pytest.raises(FrameTooLarge):
             reader.next_frame()
 
-    def test_a_broken_off_stream_shows(self) -> None:
+    def test_a_truncated_stream_is_noticed(self) -> None:
         reader = FrameReader(1024)
         reader.feed(frame(b"whole") + b"\0\0\0\x09half")
         assert reader.next_frame() == b"whole"

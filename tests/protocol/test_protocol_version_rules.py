@@ -1,15 +1,15 @@
-"""What versions do to fields: those that are absent, those that change, those that cannot be written."""
+"""The effect of versions on fields: fields that are absent, that change, that can't be written."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from both_codecs import read, unwritable, written
-from schema_samples import field, generated, message
 
 from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.both_codecs import read, unwritable, written
+from tests.support.schema_samples import field, generated, message
 
 PART = [field(name="Number", type="int8")]
 
@@ -45,7 +45,7 @@ class TestAbsentFields:
         assert written(cls(), 1) == b""
 
     @pytest.mark.parametrize(("kind", "value"), KINDS)
-    def test_where_it_is_ignorable_it_is_dropped(self, kind: str, value: object) -> None:
+    def test_an_ignorable_value_is_dropped(self, kind: str, value: object) -> None:
         cls = sample(field(type=kind, versions="2+", ignorable=True))
         assert written(cls(value), 1) == b""
 
@@ -189,5 +189,5 @@ class TestRanges:
             cls.decode(b"", version)
         assert isinstance(unwritable(cls(), version), UnsupportedVersion)
 
-    def test_null_where_it_must_not_be_is_no_matter_of_versions(self) -> None:
+    def test_a_forbidden_null_is_an_error_at_every_version(self) -> None:
         assert type(unwritable(sample(field(type="string"))(None), 1)) is EncodeError

@@ -1,11 +1,10 @@
-"""The wire's rules one by one, on messages that have them; numbers in bytes are written out."""
+"""The rules of the wire format one by one, on messages that use them; numbers in bytes are written out."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from both_codecs import unreadable, written
 
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
@@ -33,6 +32,7 @@ from kraft_wire.protocol.messages.sasl_handshake_response import SaslHandshakeRe
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
+from tests.support.both_codecs import unreadable, written
 
 HEARTBEAT = bytes.fromhex("00000001000000000000000200000000000000030000")
 
@@ -187,7 +187,7 @@ class TestNumbers:
             with pytest.raises(EncodeError, match=rf"end_points\[0\]\.port: {port} does not fit uint16"):
                 RegisterBrokerRecord(end_points=[BrokerEndpoint("P", "h", port, 0)]).encode(3)
 
-    def test_what_is_no_number(self) -> None:
+    def test_values_that_are_not_numbers(self) -> None:
         with pytest.raises(EncodeError, match=r"BrokerHeartbeatRequest\.broker_id: 'x' does not fit int32"):
             BrokerHeartbeatRequest("x").encode(1)  # type: ignore[arg-type]
 
@@ -206,14 +206,14 @@ class TestTruncation:
         )
         assert refused(CreateTopicsRequest, b"", 7) == ("topics", 0, "ends inside a varint")
 
-    def test_bytes_behind_a_message_are_ignored(self) -> None:
+    def test_bytes_after_a_message_are_ignored(self) -> None:
         assert BrokerHeartbeatRequest.decode(HEARTBEAT + b"\0" + b"more", 0).broker_id == 1
 
 
 class TestBinary:
-    @pytest.mark.parametrize("behind", [b"", bytes(100)])
+    @pytest.mark.parametrize("following", [b"", bytes(100)])
     @pytest.mark.parametrize("size", [2**bits + more for bits in (7, 14, 21) for more in (-2, -1, 0)])
-    def test_sizes_of_one_to_four_bytes(self, size: int, behind: bytes) -> None:
+    def test_sizes_of_one_to_four_bytes(self, size: int, following: bytes) -> None:
         blob = b"x" * size
         part = PartitionData(records=blob)
         for message, version in (
@@ -222,7 +222,7 @@ class TestBinary:
         ):
             raw = written(message, version)
             assert uvarint(size + 1) + blob in raw
-            assert type(message).decode_from(raw + behind, version, 0) == (message, len(raw))
+            assert type(message).decode_from(raw + following, version, 0) == (message, len(raw))
             unreadable(type(message), raw[:-200], version)
 
     def test_views_are_written(self) -> None:
@@ -271,7 +271,7 @@ class TestTaggedFields:
         raw = b"\x02x" + bytes(16) + b"\x03\x05\x00\x04\x00\x04\x01a"
         message = TopicRecord.decode(raw, 0)
         assert message.unknown_tagged_fields == ((5, b""), (4, b""), (4, b"a"))
-        with pytest.raises(EncodeError, match=r"unknown_tagged_fields: tag 4 behind tag 5"):
+        with pytest.raises(EncodeError, match=r"unknown_tagged_fields: tag 4 follows tag 5"):
             message.encode(0)
 
     @pytest.mark.parametrize(
@@ -281,10 +281,10 @@ class TestTaggedFields:
             (99_999_999_999, "tag 99999999999 is above 2147483646"),
             pytest.param(10**5000, "tag an integer of 16610 bits is above 2147483646", id="huge"),
             (-1, "tag -1 is negative"),
-            (3, "tag 3 behind tag 3; tags ascend"),
+            (3, "tag 3 follows tag 3, but tags must ascend"),
         ],
     )
-    def test_what_is_wrong_with_a_tag(self, tag: int, reason: str) -> None:
+    def test_the_reason_why_a_tag_is_refused(self, tag: int, reason: str) -> None:
         tags = ((3, b""), (tag, b""))
         with pytest.raises(EncodeError, match=f"TopicRecord.unknown_tagged_fields: {reason}$"):
             TopicRecord("x", unknown_tagged_fields=tags[tag < 3 :]).encode(0)
@@ -371,7 +371,7 @@ class TestVersions:
 
 
 class TestErrors:
-    def test_they_are_short_whatever_the_value(self) -> None:
+    def test_error_texts_are_short_for_any_value(self) -> None:
         values: tuple[Any, ...] = (
             10**5000,
             -(10**5000),

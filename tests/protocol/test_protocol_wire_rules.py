@@ -1,4 +1,5 @@
-"""The wire's rules for every type, on small messages: Kafka's own schemas don't show all of them."""
+"""The rules of the wire format for every type, on small messages, because Kafka's own schemas don't use all
+of them."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ from functools import cache
 from typing import Any
 
 import pytest
-from both_codecs import read, unreadable, unwritable, written
-from schema_samples import field, generated, message
 
 from kraft_wire.protocol.errors import EncodeError
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.both_codecs import read, unreadable, unwritable, written
+from tests.support.schema_samples import field, generated, message
 
 OLD, COMPACT = 1, 2
 """A version with fixed lengths and one with compact lengths and tags, in every sample."""
@@ -18,12 +19,12 @@ ID = bytes(range(16))
 PART = [field(name="Number", type="int8")]
 VARIABLE = ("string", "bytes", "records", "[]int32", "[]string", "[]Part")
 NO_END = b"\xff\xff\xff\xff\xff"
-"""Five bytes of a varint, and none of them is its last."""
+"""Five bytes of a varint, none of which is its last."""
 
 
 @cache
 def sample(kind: str, **changes: Any) -> Any:
-    """The class of a message with one field, called first."""
+    """Return the class of a message with one field, called first."""
     if kind.endswith("Part"):
         changes["fields"] = PART
     node = message(name="SampleRequest", fields=[field(type=kind, **changes)])
@@ -35,7 +36,7 @@ def nullable(kind: str) -> Any:
 
 
 def null_size(kind: str, version: int) -> bytes:
-    """How a null of this kind begins in its shortest form."""
+    """Return the first bytes of a null of this kind in its shortest form."""
     if version == COMPACT:
         return b"\0"
     return b"\xff\xff" if kind == "string" else b"\xff\xff\xff\xff"
@@ -89,10 +90,10 @@ class TestFixedSizes:
             assert read(type(alone), written(alone, OLD), OLD) == alone
             assert read(type(several), written(several, COMPACT), COMPACT) == several
         for number in (lowest - 1, highest + 1):
-            told = f"SampleRequest.first: {number} does not fit {kind}"
-            assert str(unwritable(sample(kind)(number), COMPACT)) == told
-            told = f"SampleRequest.first[1]: {number} does not fit {kind}"
-            assert str(unwritable(sample(f"[]{kind}")((0, number)), OLD)) == told
+            expected = f"SampleRequest.first: {number} does not fit {kind}"
+            assert str(unwritable(sample(kind)(number), COMPACT)) == expected
+            expected = f"SampleRequest.first[1]: {number} does not fit {kind}"
+            assert str(unwritable(sample(f"[]{kind}")((0, number)), OLD)) == expected
 
     def test_a_nan_keeps_its_bits(self) -> None:
         raw = bytes.fromhex("7ff8000000000001")
@@ -144,7 +145,7 @@ class TestLengths:
 
     @pytest.mark.parametrize("kind", VARIABLE)
     def test_a_compact_length_above_31_bits_is_null(self, kind: str) -> None:
-        # Java sees the bits as a signed integer; 0x80000000 less one is the highest positive one.
+        # Java sees the bits as a signed integer; 0x80000000 minus one is the highest positive one.
         for raw in (b"\x81\x80\x80\x80\x08", b"\xff\xff\xff\xff\x0f"):
             assert read(nullable(kind), raw + b"\0", COMPACT).first is None
             assert unreadable(sample(kind), raw + b"\0", COMPACT)[::2] == (
@@ -183,10 +184,10 @@ class TestLengths:
 
     @pytest.mark.parametrize("kind", ["[]int32", "[]string", "[]uuid", "[]Part"])
     @pytest.mark.parametrize("version", [OLD, COMPACT])
-    def test_what_is_no_array(self, kind: str, version: int) -> None:
-        told = "SampleRequest.first: is a int instead of an array"
-        assert str(unwritable(sample(kind)(5), version)) == told
-        assert str(unwritable(nullable(kind)(5), version)) == told
+    def test_values_that_are_not_arrays(self, kind: str, version: int) -> None:
+        expected = "SampleRequest.first: is a int instead of an array"
+        assert str(unwritable(sample(kind)(5), version)) == expected
+        assert str(unwritable(nullable(kind)(5), version)) == expected
 
     @pytest.mark.parametrize("kind", VARIABLE)
     def test_null_at_some_versions_only(self, kind: str) -> None:
@@ -211,8 +212,8 @@ class TestVarints:
 
     @pytest.mark.parametrize("kind", VARIABLE)
     def test_a_fifth_byte_that_goes_on_is_an_error(self, kind: str) -> None:
-        told = ("first", 0, "varint has no end within 5 bytes")
-        assert unreadable(nullable(kind), NO_END + bytes(9), COMPACT) == told
+        expected = ("first", 0, "varint has no end within 5 bytes")
+        assert unreadable(nullable(kind), NO_END + bytes(9), COMPACT) == expected
 
     @pytest.mark.parametrize("kind", VARIABLE)
     def test_the_end_inside_one_is_an_error(self, kind: str) -> None:
@@ -230,17 +231,17 @@ class TestVarints:
 class TestLimits:
     @pytest.mark.parametrize("kind", ["[]int8", "[]int64", "[]string", "[]bytes", "[]uuid", "[]Part"])
     def test_an_array_has_no_more_elements_than_bytes_remain(self, kind: str) -> None:
-        told = "array of 7 elements in 6 remaining bytes"
-        assert unreadable(sample(kind), b"\0\0\0\x07" + bytes(6), OLD) == ("first", 4, told)
-        assert unreadable(sample(kind), b"\x08" + bytes(6), COMPACT) == ("first", 1, told)
+        expected = "array of 7 elements in 6 remaining bytes"
+        assert unreadable(sample(kind), b"\0\0\0\x07" + bytes(6), OLD) == ("first", 4, expected)
+        assert unreadable(sample(kind), b"\x08" + bytes(6), COMPACT) == ("first", 1, expected)
 
     @pytest.mark.parametrize("kind", ["[]int8", "[]bool", "[]uuid", "[]string", "[]bytes", "[]Part"])
     def test_an_array_has_at_most_a_million_elements(self, kind: str) -> None:
         count = 1_000_001
-        told = "array of 1000001 elements, at most 1000000 are allowed"
+        expected = "array of 1000001 elements, at most 1000000 are allowed"
         body = bytes(count * 2)
-        assert unreadable(sample(kind), count.to_bytes(4) + body, OLD) == ("first", 4, told)
-        assert unreadable(sample(kind), b"\xc2\x84\x3d" + body, COMPACT) == ("first", 3, told)
+        assert unreadable(sample(kind), count.to_bytes(4) + body, OLD) == ("first", 4, expected)
+        assert unreadable(sample(kind), b"\xc2\x84\x3d" + body, COMPACT) == ("first", 3, expected)
 
     def test_a_million_elements_are_allowed(self) -> None:
         cls = sample("[]int8")
@@ -257,11 +258,11 @@ class TestLimits:
         for version in (OLD, COMPACT):
             message = cls(wrap(longest))
             assert read(cls, written(message, version), version) == message
-            told = f"SampleRequest.{where}: is a string of 32768 bytes, at most 32767 are allowed"
-            assert str(unwritable(cls(wrap(longer)), version)) == told
+            expected = f"SampleRequest.{where}: is a string of 32768 bytes, at most 32767 are allowed"
+            assert str(unwritable(cls(wrap(longer)), version)) == expected
         raw = b"\x02" * (kind == "[]string") + b"\x81\x80\x02" + longer.encode() + b"\0"
-        told = "string of 32768 bytes, at most 32767 are allowed"
-        assert unreadable(cls, raw, COMPACT)[::2] == (where, told)
+        expected = "string of 32768 bytes, at most 32767 are allowed"
+        assert unreadable(cls, raw, COMPACT)[::2] == (where, expected)
 
     @pytest.mark.parametrize("kind", ["bytes", "records"])
     def test_binary_has_no_such_limit(self, kind: str) -> None:
@@ -278,9 +279,9 @@ class TestLimits:
         ],
     )
     def test_tags_are_counted(self, raw: bytes, reason: str) -> None:
-        field, _, told = unreadable(sample("int8"), b"\x05" + raw, COMPACT)
+        field, _, complaint = unreadable(sample("int8"), b"\x05" + raw, COMPACT)
         assert field == ""
-        assert told.startswith(reason)
+        assert complaint.startswith(reason)
 
     def test_ten_thousand_tags_are_allowed(self) -> None:
         cls = sample("int8")
@@ -298,7 +299,7 @@ class TestText:
     @pytest.mark.parametrize(
         ("raw", "text"),
         [
-            # What Java makes of them; Python alone would make three characters of an encoded surrogate.
+            # Java's results; Python alone would make three characters of an encoded surrogate.
             ("eda080", "\ufffd"),
             ("edbfbf", "\ufffd"),
             ("eda08041", "\ufffdA"),
@@ -319,7 +320,7 @@ class TestText:
             ("f09f9880", "\N{GRINNING FACE}"),
         ],
     )
-    def test_what_is_malformed_is_replaced_as_in_java(self, raw: str, text: str) -> None:
+    def test_malformed_text_is_replaced_as_in_java(self, raw: str, text: str) -> None:
         body = bytes.fromhex(raw)
         assert read(sample("string"), len(body).to_bytes(2) + body, OLD).first == text
         compact = bytes((len(body) + 1,)) + body
@@ -388,7 +389,7 @@ class TestEnds:
     )
 
     @pytest.mark.parametrize("version", [OLD, COMPACT])
-    def test_a_message_that_breaks_off_anywhere_is_an_error(self, version: int) -> None:
+    def test_a_message_truncated_anywhere_is_an_error(self, version: int) -> None:
         module = generated(message(name="EndsRequest", fields=list(self.FIELDS)))
         value = module.EndsRequest(1, "word", [module.ManyPart(Uuid(ID))], (7, 8), b"raw")
         raw = written(value, version)
@@ -397,11 +398,21 @@ class TestEnds:
             fields.append(unreadable(module.EndsRequest, raw[:end], version)[0])
         inside = ["many[0]"] * (version == COMPACT)
         tags = ["", "raw"] * (version == COMPACT)
-        told = ["number", "text", "many", "many[0].id", *inside, "numbers", "numbers[0]", "numbers[1]", *tags]
-        assert list(dict.fromkeys(fields)) == told
+        expected = [
+            "number",
+            "text",
+            "many",
+            "many[0].id",
+            *inside,
+            "numbers",
+            "numbers[0]",
+            "numbers[1]",
+            *tags,
+        ]
+        assert list(dict.fromkeys(fields)) == expected
 
     @pytest.mark.parametrize("version", [OLD, COMPACT])
-    def test_bytes_behind_a_message_are_not_read(self, version: int) -> None:
+    def test_bytes_after_a_message_are_not_read(self, version: int) -> None:
         module = generated(message(name="EndsRequest", fields=list(self.FIELDS)))
         raw = written(module.EndsRequest(), version)
         found, end = module.EndsRequest.decode_from(raw + b"\xff" * 9, version, 0)

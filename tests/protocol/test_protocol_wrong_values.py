@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from both_codecs import unwritable, written
 
 from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
 from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest
@@ -19,6 +18,7 @@ from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthentic
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.both_codecs import unwritable, written
 
 
 def vote(topics: int = 1, **fields: Any) -> VoteRequest:
@@ -26,7 +26,7 @@ def vote(topics: int = 1, **fields: Any) -> VoteRequest:
 
 
 def refused(message: Any, version: int, field: str) -> str:
-    """The reason why a message can't be written, by whatever method."""
+    """Return the reason why a message can't be written, by any of the methods."""
     error = unwritable(message, version)
     assert isinstance(error, EncodeError)
     assert error.field == field
@@ -80,13 +80,13 @@ def test_records_that_are_no_bytes(records: Any, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_bytes_that_are_none(version: int) -> None:
+def test_values_that_are_not_bytes(version: int) -> None:
     for value in ("abc", [1, 2]):
         refused(SaslAuthenticateRequest(value), version, "auth_bytes")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
-def test_what_has_bytes_may_stand_for_them(kind: Any) -> None:
+def test_bytes_like_objects_are_accepted(kind: Any) -> None:
     for version in (0, 2):
         expected = written(SaslAuthenticateRequest(b"abc"), version)
         assert written(SaslAuthenticateRequest(kind(b"abc")), version) == expected
@@ -142,18 +142,18 @@ def test_a_known_tag_among_the_unknown_ones(tag: int) -> None:
 
 @pytest.mark.parametrize("value", ["no", None, 1.0, b"", 300])
 @pytest.mark.parametrize("topics", [1, 2])
-def test_what_is_no_bool(value: Any, topics: int) -> None:
+def test_values_that_are_not_bools(value: Any, topics: int) -> None:
     message = vote(topics, pre_vote=value)
     refused(message, 2, "topics[0].partitions[0].pre_vote")
 
 
 @pytest.mark.parametrize("value", ["", None, (), 1.5])
-def test_what_is_no_bool_where_there_is_none(value: Any) -> None:
+def test_a_value_that_is_not_a_bool_at_a_version_without_the_field(value: Any) -> None:
     assert isinstance(unwritable(vote(pre_vote=value), 0), EncodeError | UnsupportedVersion)
 
 
 @pytest.mark.parametrize("value", ["", None, (), 1.5])
-def test_what_is_no_bool_in_a_tag(value: Any) -> None:
+def test_a_value_that_is_not_a_bool_in_a_tag(value: Any) -> None:
     refused(RemoteLogSegmentMetadataRecord(txn_index_empty=value), 0, "txn_index_empty")
 
 

@@ -1,5 +1,7 @@
-"""A quorum of raft cores without I/O: a clock that only the test moves, links that can be cut, disks that
-lose what isn't flushed."""
+"""A quorum of raft cores without I/O.
+
+Only the test moves the clock. Links can be cut, and disks lose what isn't flushed.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,9 @@ import random
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
-from lone_node import CLUSTER_ID, LISTENER
-
-from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.batch import Batch, record_values
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
@@ -22,37 +22,44 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.raft import effects as fx
+from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.config import DurableState, RaftConfig, SnapshotInfo
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import (
     Event,
     Failure,
     Flushed,
-    LogTrimmed,
-    LogTruncated,
     Now,
     Propose,
     RequestFailed,
     ResponseReceived,
     RpcRequest,
     ShutDown,
-    SnapshotVerified,
     SnapshotWritten,
     Start,
     Tick,
 )
+from kraft_wire.raft.executor import execute_all
+from kraft_wire.raft.membership.voters import (
+    Peer,
+    ReplicaKey,
+    Voter,
+    VoterSet,
+    endpoints_of,
+    static_voters,
+    voter_set,
+)
 from kraft_wire.raft.roles import Role
-from kraft_wire.raft.voters import Peer, ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
+from tests.raft.lone_node import CLUSTER_ID, LISTENER
+from tests.raft.quorum_ports import FLUSH_MS, Caller, QuorumPorts, Snapshot
 
 ONE_WAY_MS = 1
-FLUSH_MS = 2
 VERSIONS = {1: 18, 52: 2, 53: 1, 54: 1, 59: 1}
 PORT = 9093
 
 
 class SeededRandomness:
-    """The same sequence for the same seed."""
+    """A source of randomness with the same sequence for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -61,25 +68,8 @@ class SeededRandomness:
         return self._random.randrange(bound)
 
 
-class Caller(NamedTuple):
-    """The token of a request: who sent it, in which of its lives."""
-
-    id: int
-    life: int
-    request_id: int
-
-
-class Snapshot:
-    """A snapshot's file, whose bytes mean nothing here, and what it says of voters."""
-
-    def __init__(self, info: SnapshotInfo, data: bytes, control: list[Message]) -> None:
-        self.info = info
-        self.data = data
-        self.control = control
-
-
 class QuorumNode:
-    """One core and its disk."""
+    """A core and its disk."""
 
     def __init__(self, quorum: CoreQuorum, config: RaftConfig, formatted: DurableState) -> None:
         self.quorum = quorum
@@ -93,7 +83,7 @@ class QuorumNode:
         self.formatted = formatted
         self.core: RaftCore | None = None
         self.life = 0
-        self.effects: list[fx.Effect] = []
+        self.effects: list[raft_effects.Effect] = []
         self.high_watermark = 0
         self.is_flushing = False
         self.disk_is_stuck = False
@@ -101,6 +91,7 @@ class QuorumNode:
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
         self.remembered_commit = 0
+        self._ports = QuorumPorts(self)
 
     @property
     def id(self) -> int:
@@ -163,103 +154,34 @@ class QuorumNode:
 
     # Events.
 
-    def step(self, event: Event) -> list[fx.Effect]:
+    def step(self, event: Event) -> list[raft_effects.Effect]:
         done = self.running.step(event, self.quorum.now)
         self.effects.extend(done)
-        for effect in done:
-            self._execute(effect)
+        execute_all(done, self._ports)
         self.quorum.arm(self)
         return done
 
     def propose(self, *values: bytes) -> None:
         self.step(Propose(values or (b"record",)))
 
-    def _execute(self, effect: fx.Effect) -> None:
-        match effect:
-            case fx.AppendBatch(data):
-                self.batches.append(split_batches(data)[0][0])
-                self._begin_flush()
-            case fx.PersistElectionState(state):
-                if self.election is not None:
-                    assert state.leader_epoch >= self.election.leader_epoch, "the epoch went back"
-                self.election = state
-                self.quorum.note_vote(self.id, state)
-            case fx.TruncateLog(end_offset):
-                self._truncate(end_offset)
-            case fx.SendRequest(request_id, peer, request):
-                self.quorum.send(self, request_id, peer, request)
-            case fx.Reply(Caller() as caller, response):
-                self.quorum.answer(self, caller, response)
-            case fx.ReplyRecords(Caller() as caller, response):
-                wanted = [
-                    batch.data
-                    for batch in self.batches
-                    if batch.header.base_offset >= effect.offset
-                    and batch.header.last_offset < effect.end_offset
-                ]
-                if self.quorum.garble_records and wanted:
-                    wanted[0] = wanted[0][:-1] + bytes([wanted[0][-1] ^ 1])
-                response.responses[0].partitions[0].records = b"".join(wanted)  # type: ignore[attr-defined]
-                self.quorum.answer(self, caller, response)
-            case fx.ReplySnapshotBytes(Caller() as caller, response, snapshot_id, position, size):
-                data = self.snapshots[snapshot_id].data[position : position + size]
-                response.topics[0].partitions[0].unaligned_records = data  # type: ignore[attr-defined]
-                self.quorum.answer(self, caller, response)
-            case fx.HighWatermarkAdvanced(offset):
-                assert offset > self.high_watermark, "the high watermark went back"
-                self.high_watermark = self.remembered_commit = offset
-                self.quorum.check_committed(self)
-            case fx.BecameLeader(epoch):
-                self.quorum.note_leader(self.id, epoch)
-            case _:
-                self._execute_on_snapshots(effect)
-
     def step_flushed(self, end_offset: int, generation: int) -> None:
-        """A flush that began at this generation of the log is done."""
+        """Report that a flush that began at this generation of the log is done."""
         self.step(Flushed(end_offset, generation))
 
     def lose_from(self, offset: int) -> None:
-        """Damage was cut out of the log, which had been durable up to its end."""
+        """Cut damage out of a log that had been durable up to its end."""
         self.lost_below_offset = self.end_offset
         self.batches = [batch for batch in self.batches if batch.header.next_offset <= offset]
         self.flushed_offset = self.end_offset
 
     def lose_quorum_state(self, spare_epochs: int = 1000) -> None:
-        """Nobody knows any longer in which epochs it voted, only that they aren't above this."""
+        """Lose quorum-state: the epochs in which the node voted are unknown, except that none is above
+        this."""
         epoch = 0 if self.election is None else self.election.leader_epoch
         self.no_vote_up_to_epoch = max(self.no_vote_up_to_epoch, epoch + spare_epochs)
         self.election = None
 
-    def _execute_on_snapshots(self, effect: fx.Effect) -> None:
-        match effect:
-            case fx.AppendSnapshotBytes(snapshot_id, position, data):
-                so_far = b"" if position == 0 else self.parts[snapshot_id]
-                assert len(so_far) == position
-                self.parts[snapshot_id] = so_far + data
-            case fx.VerifySnapshot(snapshot_id):
-                self.quorum.later(self.verify_ms, self._verified(snapshot_id))
-            case fx.InstallSnapshot(snapshot_id):
-                data = self.parts.pop(snapshot_id)
-                info = SnapshotInfo(snapshot_id, len(data), 0)
-                self.snapshots[snapshot_id] = Snapshot(info, data, self.quorum.control_of(data))
-                self.batches, self.start_offset = [], snapshot_id.end_offset
-                self.flushed_offset = snapshot_id.end_offset
-            case fx.LossMadeGood():
-                self.lost_below_offset = None
-            case fx.AbandonSnapshot(snapshot_id):
-                self.parts.pop(snapshot_id, None)
-            case fx.TrimLog(start_offset):
-                dropped = [batch for batch in self.batches if batch.header.last_offset < start_offset]
-                self.batches = self.batches[len(dropped) :]
-                self.start_offset = start_offset
-                size_bytes = sum(len(batch.data) for batch in dropped)
-                self.quorum.later(0, self._alive(lambda: self.step(LogTrimmed(size_bytes))))
-            case fx.DeleteSnapshot(snapshot_id):
-                self.snapshots.pop(snapshot_id, None)
-            case _:
-                pass
-
-    def _alive(self, act: Callable[[], object]) -> Callable[[], None]:
+    def alive(self, act: Callable[[], object]) -> Callable[[], None]:
         """The act, unless this life of the node is over by then."""
         life = self.life
 
@@ -269,47 +191,8 @@ class QuorumNode:
 
         return run
 
-    def _truncate(self, end_offset: int) -> None:
-        kept = [batch for batch in self.batches if batch.header.next_offset <= end_offset]
-        deleted_bytes = sum(len(batch.data) for batch in self.batches[len(kept) :])
-        self.batches = kept
-        self.flushed_offset = self.end_offset
-        done = LogTruncated(self.end_offset, deleted_bytes)
-        self.quorum.later(0, self._alive(lambda: self.step(done)))
-
-    def _begin_flush(self) -> None:
-        if self.is_flushing or self.disk_is_stuck:
-            return
-        self.is_flushing = True
-        # What is appended in the same step is covered too: the flush begins when the step is over.
-        self.quorum.later(0, self._alive(self._flush))
-
-    def _flush(self) -> None:
-        end_offset, generation = self.end_offset, self.running.log_generation
-
-        def done() -> None:
-            self.is_flushing = False
-            if generation == self.running.log_generation:
-                self.flushed_offset = end_offset
-            self.step(Flushed(end_offset, generation))
-            if self.flushed_offset < self.end_offset:
-                self._begin_flush()
-
-        self.quorum.later(FLUSH_MS, self._alive(done))
-
-    def _verified(self, snapshot_id: SnapshotId) -> Callable[[], None]:
-        verified = self.parts[snapshot_id]
-
-        def done() -> None:
-            data = self.parts.get(snapshot_id)
-            if data is not verified:
-                return  # it was given up, or is fetched anew
-            self.step(SnapshotVerified(snapshot_id, len(data), 0, self.quorum.control_of(data)))
-
-        return self._alive(done)
-
     def write_snapshot(self) -> SnapshotId:
-        """A snapshot of all that is committed here."""
+        """Write a snapshot of everything that is committed on this node."""
         end_offset = self.high_watermark
         snapshot_id = SnapshotId(end_offset, self.running.epoch_at(end_offset - 1))
         control = [message for _, message in self.durable_state().control_records][-2:]
@@ -320,8 +203,11 @@ class QuorumNode:
 
 
 class CoreQuorum:
-    """Nodes 1 to ``voters``, observers after them. Checks, whatever happens: one vote a voter and epoch, one
-    leader an epoch, the same committed batches everywhere, high watermarks that never go back."""
+    """Nodes 1 to ``voters``, and observers after them.
+
+    Checks at any time: one vote per voter and epoch, one leader per epoch, the same committed batches on all
+    nodes, and high watermarks that never decrease.
+    """
 
     def __init__(
         self,
@@ -404,7 +290,7 @@ class CoreQuorum:
         self._set_time(until_ms)
 
     def run_until(self, condition: Callable[[], bool], within_ms: int = 20_000) -> int:
-        """Run on until something holds; returns how many milliseconds that took."""
+        """Run until a condition holds. Returns the number of milliseconds that this took."""
         started_ms = self.now.monotonic_ms
         while not condition():
             assert self._queue[0][0] <= started_ms + within_ms, f"not within {within_ms} ms"
@@ -422,7 +308,7 @@ class CoreQuorum:
     # The network.
 
     def cut(self, *pairs: tuple[int, int]) -> None:
-        """Nothing gets from the first to the second of each pair, and nobody is told."""
+        """Drop everything that the first of each pair sends to the second, without an error."""
         self._cut.update(pairs)
 
     def isolate(self, id: int) -> None:
@@ -452,6 +338,9 @@ class CoreQuorum:
 
         self.later(ONE_WAY_MS, arrive)
 
+    def cancel(self, source: QuorumNode, request_id: int) -> None:
+        self._in_flight.pop(Caller(source.id, source.life, request_id), None)
+
     def answer(self, target: QuorumNode, caller: Caller, response: Message) -> None:
         source = self.nodes[caller.id]
 
@@ -464,7 +353,7 @@ class CoreQuorum:
         self.later(ONE_WAY_MS, arrive)
 
     def break_connections(self, id: int, of: int | None = None) -> None:
-        """Those to a node: all of them, or those of one other node."""
+        """Break all connections of a node, or only those to one other node."""
         for call in [
             call for call, target in self._in_flight.items() if target == id and of in (None, call.id)
         ]:
@@ -475,7 +364,7 @@ class CoreQuorum:
         if self._in_flight.pop(caller, None) and source.life == caller.life:
             source.step(RequestFailed(caller.request_id, Failure.LOST))
 
-    # What must hold.
+    # Invariants.
 
     def note_vote(self, id: int, state: ElectionState) -> None:
         if state.has_voted:
@@ -492,7 +381,7 @@ class CoreQuorum:
                 known = self._committed.setdefault(batch.header.base_offset, batch.data)
                 assert known == batch.data, f"two committed batches at offset {batch.header.base_offset}"
 
-    # What there is.
+    # Queries.
 
     @property
     def leaders(self) -> list[QuorumNode]:
@@ -500,15 +389,15 @@ class CoreQuorum:
 
     @property
     def leader(self) -> QuorumNode:
-        """The one of the highest epoch."""
+        """The leader of the highest epoch."""
         return max(self.leaders, key=lambda node: node.running.epoch)
 
     def others_than(self, node: QuorumNode) -> list[QuorumNode]:
-        """The leaders beside this one."""
+        """Return the nodes that lead besides this one."""
         return [leader for leader in self.leaders if leader is not node]
 
     def elect(self) -> QuorumNode:
-        """Run until somebody leads and has committed a record of its epoch."""
+        """Run until a node leads and has committed a record of its epoch."""
         self.run_until(lambda: bool(self.leaders) and self.leader.running.high_watermark is not None)
         return self.leader
 
@@ -520,7 +409,7 @@ class CoreQuorum:
         ]
 
     def agree(self) -> bool:
-        """Whether every node that is up has the leader's log, and knows all of it to be committed."""
+        """Whether every running node has the leader's log, and knows that all of it is committed."""
         if not self.leaders:
             return False
         end = self.leader.end_offset
@@ -531,16 +420,16 @@ class CoreQuorum:
         )
 
     def shut_down(self, node: QuorumNode) -> None:
-        """Stop gracefully, and end the process when it is ready."""
+        """Stop a node gracefully, and end its process when it is ready."""
         node.step(ShutDown())
 
         def is_ready() -> bool:
-            return any(isinstance(effect, fx.ReadyToStop) for effect in node.effects)
+            return any(isinstance(effect, raft_effects.ReadyToStop) for effect in node.effects)
 
         self.run_until(is_ready)
         node.crash()
 
-    # Snapshots' bytes.
+    # The bytes of snapshots.
 
     def snapshot_bytes(self, id: int, snapshot_id: SnapshotId, control: list[Message]) -> bytes:
         data = f"snapshot {snapshot_id} of node {id} ".encode() * 50
@@ -549,6 +438,10 @@ class CoreQuorum:
 
     def control_of(self, data: bytes) -> list[Message]:
         return self._controls[data]
+
+
+def values(node: QuorumNode) -> list[bytes]:
+    return [value for batch in node.batches if not batch.header.is_control for value in record_values(batch)]
 
 
 def _voter_records(batches: Iterable[Batch]) -> list[tuple[int, Message]]:

@@ -1,12 +1,15 @@
-"""A raft core on a simulated disk: executes effects in order, keeps what is flushed apart from what isn't,
-loses the latter when it crashes, and starts again from what is left."""
+"""A raft core on a simulated disk.
+
+The disk executes effects in order and separates flushed data from unflushed data. A crash loses the unflushed
+data; the core restarts from the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from kraft_wire.log.batch import Batch, iter_records, split_batches
+from kraft_wire.log.batch import Batch, iter_records
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID, ElectionState
@@ -25,15 +28,10 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import DurableState, RaftConfig, SnapshotInfo
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import (
-    AppendBatch,
-    DeleteSnapshot,
     Effect,
-    HighWatermarkAdvanced,
-    PersistElectionState,
     Reply,
     ReplyRecords,
     ReplySnapshotBytes,
-    TrimLog,
 )
 from kraft_wire.raft.events import (
     Event,
@@ -46,7 +44,16 @@ from kraft_wire.raft.events import (
     Start,
     Tick,
 )
-from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, static_voters, voter_set
+from kraft_wire.raft.executor import execute_all
+from kraft_wire.raft.membership.voters import (
+    ReplicaKey,
+    Voter,
+    VoterSet,
+    endpoints_of,
+    static_voters,
+    voter_set,
+)
+from tests.raft.lone_ports import LonePorts
 
 CLUSTER_ID = "1Db5QLSqSZieL3rJBUUegA"
 LISTENER = "CONTROLLER"
@@ -60,7 +67,7 @@ E = TypeVar("E")
 
 
 class FixedRandomness:
-    """Always the same answer."""
+    """A source of randomness that always returns the same number."""
 
     def __init__(self, answer: int = 0) -> None:
         self._answer = answer
@@ -72,7 +79,8 @@ class FixedRandomness:
 def config(
     *, endpoints: tuple[tuple[str, str, int], ...] = (), static: VoterSet | None = None, **settings: Any
 ) -> RaftConfig:
-    """Node 1, alone by controller.quorum.voters unless the log says otherwise."""
+    """Return the configuration of node 1, the only voter in controller.quorum.voters unless the log names
+    others."""
     alone = static_voters(LISTENER, {1: ("controller.example", 9093)})
     return RaftConfig(
         node_id=1,
@@ -85,7 +93,8 @@ def config(
 
 
 def formatted_standalone(*voters: Voter) -> DurableState:
-    """What ``storage format --standalone`` leaves: a 0-0 checkpoint with kraft.version 1 and the voters."""
+    """Return the state after ``storage format --standalone``: a 0-0 checkpoint with kraft.version 1 and the
+    voters."""
     return DurableState(
         snapshots=[SnapshotInfo(SnapshotId(0, 0), 494, 0)],
         control_records=[
@@ -107,7 +116,7 @@ def fetch(
     max_bytes: int = 1 << 20,
     cluster_id: str | None = CLUSTER_ID,
 ) -> FetchRequest:
-    """An observer's Fetch."""
+    """Return the Fetch of an observer."""
     return FetchRequest(
         cluster_id=cluster_id,
         replica_state=ReplicaState(replica_id=replica),
@@ -132,7 +141,7 @@ def fetch(
 
 
 def only(response: Message) -> PartitionData:
-    """The only partition of a Fetch response."""
+    """Return the only partition of a Fetch response."""
     assert isinstance(response, FetchResponse)
     assert response.error_code == 0
     assert len(response.responses) == 1
@@ -145,8 +154,8 @@ def of_type(effects: Iterable[Effect], kind: type[E]) -> list[E]:
 
 
 class LoneNode:
-    """Node 1 and its disk. ``answers`` are the replies by token, ``high_watermarks`` all that were
-    announced."""
+    """Node 1 and its disk. ``answers`` are the effects that answer requests, by token; ``high_watermarks``
+    are all that were announced."""
 
     def __init__(
         self, raft_config: RaftConfig | None = None, durable: DurableState | None = None, start: bool = True
@@ -162,6 +171,8 @@ class LoneNode:
         self.trims: list[int] = []
         self.answers: dict[Hashable, Reply | ReplyRecords | ReplySnapshotBytes] = {}
         self.high_watermarks: list[int] = []
+        self.has_lost_records = self.durable.lost_below_offset is not None
+        self._ports = LonePorts(self)
         self.core = RaftCore(self.config, self.durable, FixedRandomness())
         if start:
             self.step(Start())
@@ -171,7 +182,10 @@ class LoneNode:
     def step(self, event: Event) -> list[Effect]:
         effects = self.core.step(event, self.now)
         for effect in effects:
-            self._execute(effect)
+            if isinstance(effect, Reply | ReplyRecords | ReplySnapshotBytes):
+                assert effect.token not in self.answers, "answered twice"
+                self.answers[effect.token] = effect
+        execute_all(effects, self._ports)
         return effects
 
     def pass_ms(self, ms: int) -> list[Effect]:
@@ -183,7 +197,7 @@ class LoneNode:
         return self.step(Propose(values or (b"record",)))
 
     def flush(self, batches: int | None = None) -> list[Effect]:
-        """Flush everything, or the next so many batches."""
+        """Flush everything, or only the next ``batches``."""
         end = len(self.batches) if batches is None else self.flushed_batches + batches
         self.flushed_batches = min(end, len(self.batches))
         return self.step(Flushed(self.flushed_end_offset))
@@ -194,12 +208,12 @@ class LoneNode:
         return self.step(RpcRequest(token, request, version, listener))
 
     def answer_to(self, request: Message, version: int, listener: str = LISTENER) -> Message:
-        """What a request that is answered at once is answered with."""
+        """Send a request that is answered at once, and return the answer."""
         self.ask(request, version, token="at once", listener=listener)
         return self.answers.pop("at once").response
 
     def write_snapshot(self, size_bytes: int = 1_000, timestamp_ms: int | None = None) -> list[Effect]:
-        """Make a snapshot of all that is committed."""
+        """Write a snapshot of everything that is committed."""
         end_offset = self.core.high_watermark
         assert end_offset is not None
         snapshot_id = SnapshotId(end_offset, self.core.epoch_at(end_offset - 1))
@@ -217,35 +231,12 @@ class LoneNode:
         flushed = self.batches[: self.flushed_batches]
         return flushed[-1].header.next_offset if flushed else self.durable.log_end_offset
 
-    def _execute(self, effect: Effect) -> None:
-        match effect:
-            case AppendBatch(data, base_offset, last_offset, epoch):
-                (batch,), consumed = split_batches(data)
-                assert consumed == len(data)
-                assert (batch.header.base_offset, batch.header.last_offset) == (base_offset, last_offset)
-                assert batch.header.leader_epoch == epoch
-                self.batches.append(batch)
-            case PersistElectionState(state):
-                self.election = state
-            case Reply(token) | ReplyRecords(token) | ReplySnapshotBytes(token):
-                assert token not in self.answers, "answered twice"
-                self.answers[token] = effect
-            case HighWatermarkAdvanced(offset):
-                self.high_watermarks.append(offset)
-            case TrimLog(start_offset):
-                self.trims.append(start_offset)
-                self.log_start_offset = start_offset
-            case DeleteSnapshot(snapshot_id):
-                self.snapshots = [info for info in self.snapshots if info.id != snapshot_id]
-            case _:
-                pass
-
     def crash(self) -> None:
         """Lose what isn't flushed, and everything in memory."""
         del self.batches[self.flushed_batches :]
 
     def restart(self, raft_config: RaftConfig | None = None) -> list[Effect]:
-        """Start again from the disk. Answers that were owed are never given."""
+        """Start again from the disk. Requests that were open are never answered."""
         self.config = raft_config or self.config
         kept = [batch for batch in self.batches if batch.header.next_offset > self.log_start_offset]
         snapshot = max((info.id for info in self.snapshots), default=SnapshotId(0, 0))
@@ -259,10 +250,11 @@ class LoneNode:
             control_records=_voter_records(self.durable.control_records, self.batches, snapshot),
         )
         self.answers.clear()
+        self._ports = LonePorts(self)
         self.core = RaftCore(self.config, self.durable, FixedRandomness())
         return self.step(Start())
 
-    # What is in the log.
+    # The log's contents.
 
     def control_messages(self, batch_index: int) -> list[Message]:
         return decode_control_batch(self.batches[batch_index])
@@ -286,7 +278,7 @@ def _epochs(batches: Sequence[Batch], log_start_offset: int) -> list[tuple[int, 
 def _voter_records(
     known: Sequence[tuple[int, Message]], batches: Sequence[Batch], snapshot: SnapshotId
 ) -> list[tuple[int, Message]]:
-    """What is known of the voters: the newest below the snapshot's end, all that is behind it."""
+    """Return the voter records: the newest one below the snapshot's end, and all after it."""
     records = [(offset, message) for offset, message in known if offset == -1]
     for batch in batches:
         if batch.header.is_control:

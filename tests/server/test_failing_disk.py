@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from controller_process import Client, ControllerProcess, formatted
+
+from tests.support.controller_process import Client, ControllerProcess, formatted
 
 KEY = "message.max.bytes"
 FIRST = 1_000_000
@@ -76,10 +78,10 @@ def test_the_flush_is_not_tried_again(tmp_path: Path) -> None:
         with controller.client() as client:
             acknowledged = write_until_it_dies(client)
         assert controller.ended() == 1
-        end = controller.wait_for("the process ends")
-        assert end["level"] == "error"
-        assert end["error"].endswith("Input/output error; the disk is not to be trusted")
-        assert controller.text.splitlines()[-1].startswith("{"), "in the log as everything else"
+        end = json.loads(controller.text.splitlines()[-1])
+        assert (end["level"], end["error"]) == ("error", "DiskFailed")
+        assert end["event"].startswith("fatal: ")
+        assert end["event"].endswith("Input/output error; the disk is not to be trusted")
     assert found_again(file) in (acknowledged, acknowledged + 1)
 
 

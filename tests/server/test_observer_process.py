@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import cast
-
-from controller_process import GIVE_UP_S, NODE_ID, Client, ControllerProcess, formatted
-from outgoing import describe_quorum
 
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse, PartitionData
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+from kraft_wire.protocol.messages.metadata_response import MetadataResponse
+from tests.server.network.outgoing import describe_quorum
+from tests.support.controller_process import GIVE_UP_S, NODE_ID, Client, ControllerProcess, formatted
 
 OBSERVER_ID = NODE_ID + 1
 QUIET = {"metadata.max.idle.interval.ms": "0"}
 
 
 def _described(client: Client) -> PartitionData:
-    response = cast(DescribeQuorumResponse, client.call(describe_quorum(), 2))
+    response = client.call(describe_quorum(), 2, DescribeQuorumResponse)
     return response.topics[0].partitions[0]
 
 
@@ -32,6 +32,20 @@ def _wait_until_it_has_all(client: Client) -> int:
         time.sleep(0.01)
 
 
+def _wait_until_it_names_the_replicas(observer: ControllerProcess) -> None:
+    """An observer learns the voters from the log, without a change of its role."""
+    host, port = observer.wait_for("listening")["address"].split(":")
+    deadline = time.monotonic() + GIVE_UP_S
+    with Client(host, int(port)) as client:
+        while True:
+            response = client.call(MetadataRequest(topics=None), 9, MetadataResponse)
+            (partition,) = response.topics[0].partitions
+            if partition.replica_nodes == (NODE_ID,):
+                return
+            assert time.monotonic() < deadline, partition
+            time.sleep(0.01)
+
+
 def test_it_follows_the_quorum_and_is_there_again_after_a_restart(tmp_path: Path) -> None:
     for name in ("leader", "observer"):
         (tmp_path / name).mkdir()
@@ -45,6 +59,7 @@ def test_it_follows_the_quorum_and_is_there_again_after_a_restart(tmp_path: Path
             assert observer.wait_for("controller starts")["voters"] == []
             client.set_config("message.max.bytes", "1234567")
             _wait_until_it_has_all(client)
+            _wait_until_it_names_the_replicas(observer)
             assert [voter.replica_id for voter in _described(client).current_voters] == [NODE_ID]
             assert observer.terminate() == 0
         with ControllerProcess(file) as observer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,29 +12,36 @@ from typing import cast
 import pytest
 import trio
 
-from kraft_wire.controller.node import Node, NodeEffect, NodeEvent
-from kraft_wire.controller.requests import ApiRequest, Peer, ReadCommitted, StateLoaded
+from kraft_wire.controller.node.effects import NodeEffect, ReadCommitted
+from kraft_wire.controller.node.events import ApiRequest, Caller, StateLoaded
+from kraft_wire.controller.node.node import Node, NodeEvent
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
-from kraft_wire.raft.core import RaftCore
-from kraft_wire.raft.effects import InstallSnapshot
+from kraft_wire.raft.effects import AppendBatch, HighWatermarkAdvanced, InstallSnapshot, TruncateLog
 from kraft_wire.raft.errors import InvariantViolated
-from kraft_wire.raft.events import Now, SnapshotVerified, Start
-from kraft_wire.raft.voters import ReplicaKey, VoterSet
-from kraft_wire.server.owner import NodeOwner
-from kraft_wire.server.quorum_watch import QuorumWatch
+from kraft_wire.raft.events import Flushed, LogTruncated, Now, SnapshotVerified, Start
+from kraft_wire.server.owner import NodeOwner, Tap
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.store import Store
 
-REQUEST = ApiRequest("token", 18, 0, ApiVersionsRequest(), Peer("CONTROLLER"))
+SNAPSHOT_FILES = "kraft_wire.server.ports.snapshot_files"
+REQUEST = ApiRequest("token", 18, 0, ApiVersionsRequest(), Caller("CONTROLLER"))
 
 
-def unwatched() -> QuorumWatch:
-    """A quorum in which nothing is worth telling."""
-    core = SimpleNamespace(key=ReplicaKey(1), is_leader=True, known_peers=[], voters=VoterSet())
-    return QuorumWatch(cast(RaftCore, core), "a cluster")
+def owner_of(
+    node: object, tmp_path: Path, *taps: Tap, log: object = None, snapshots: object = None
+) -> NodeOwner:
+    """The owner of a scripted node and scripted files."""
+    return NodeOwner(
+        cast(Node, node),
+        cast(Store, SimpleNamespace(snapshots=snapshots, log=log)),
+        SnapshotProcess(tmp_path),
+        taps,
+        client_id="test",
+        unreachable=lambda address, reason: None,
+    )
 
 
 class BrokenNode:
@@ -69,13 +76,7 @@ async def test_an_error_ends_the_owner_although_its_submitter_swallows_it(
     error: Exception, tmp_path: Path
 ) -> None:
     node = BrokenNode(error)
-    owner = NodeOwner(
-        cast(Node, node),
-        cast(Store, SimpleNamespace(snapshots=None, log=None)),
-        SnapshotProcess(tmp_path),
-        unwatched(),
-        client_id="test",
-    )
+    owner = owner_of(node, tmp_path)
     with trio.fail_after(10), pytest.raises(ExceptionGroup) as ended:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
@@ -116,13 +117,10 @@ async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_inst
             raise OSError(errno.EBADF, "Bad file descriptor")
         return MetadataState()
 
-    monkeypatch.setattr("kraft_wire.server.owner.read_state", read)
-    monkeypatch.setattr("kraft_wire.server.owner.IncomingSnapshot.install", lambda self, snapshot_id: None)
+    monkeypatch.setattr(f"{SNAPSHOT_FILES}.read_state", read)
+    monkeypatch.setattr(f"{SNAPSHOT_FILES}.IncomingSnapshot.install", lambda self, snapshot_id: None)
     node = InstallingNode()
-    store = SimpleNamespace(snapshots=InstalledSnapshots(), log=None)
-    owner = NodeOwner(
-        cast(Node, node), cast(Store, store), SnapshotProcess(tmp_path), unwatched(), client_id="test"
-    )
+    owner = owner_of(node, tmp_path, snapshots=InstalledSnapshots())
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
@@ -152,13 +150,69 @@ class CommittedNode:
 
 async def test_a_log_that_lacks_what_is_committed_is_named(tmp_path: Path) -> None:
     log = SimpleNamespace(read=lambda offset, end_offset, max_bytes: b"", end_offset=5)
-    owner = NodeOwner(
-        cast(Node, CommittedNode()),
-        cast(Store, SimpleNamespace(snapshots=None, log=log)),
-        SnapshotProcess(tmp_path),
-        unwatched(),
-        client_id="test",
-    )
+    owner = owner_of(CommittedNode(), tmp_path, log=log)
     with trio.fail_after(10), pytest.raises(ExceptionGroup) as ended:
         await owner.run()
     assert ended.group_contains(InvariantViolated, match="the log has nothing at 5: it ends at 5")
+
+
+class CuttingNode:
+    """Appends two batches, then cuts its log, then says that all is committed."""
+
+    core = SimpleNamespace(log_generation=0)
+
+    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
+        if isinstance(event, Start):
+            return [AppendBatch(b"a", 0, 0, 1), AppendBatch(b"b", 1, 1, 1), TruncateLog(1)]
+        return [HighWatermarkAdvanced(1)] if isinstance(event, LogTruncated) else []
+
+    def next_deadline_ms(self) -> int | None:
+        return None
+
+
+class RecordedLog:
+    """A log that keeps what was done to it."""
+
+    end_offset = size_bytes = 2
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+
+    def append(self, batches: list[bytes]) -> None:
+        self.done.append(batches)
+
+    def truncate_to(self, end_offset: int) -> int:
+        self.done.append(end_offset)
+        self.end_offset = self.size_bytes = end_offset
+        return end_offset
+
+    def note_committed(self, offset: int) -> None:
+        self.done.append(f"committed {offset}")
+
+    def flush(self) -> int:
+        return self.end_offset
+
+
+class RecordedSteps:
+    """A tap that keeps the steps, and how much was executed before it was told of each."""
+
+    def __init__(self, log: RecordedLog) -> None:
+        self._log = log
+        self.steps: list[tuple[NodeEvent, int]] = []
+
+    def stepped(self, event: NodeEvent, effects: Sequence[NodeEffect], now: Now) -> None:
+        self.steps.append((event, len(self._log.done)))
+
+
+async def test_taps_see_each_step_in_order_after_its_effects_are_executed(tmp_path: Path) -> None:
+    log = RecordedLog()
+    tap = RecordedSteps(log)
+    owner = owner_of(CuttingNode(), tmp_path, tap, log=log)
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(owner.run)
+            while not any(isinstance(event, Flushed) for event, _ in tap.steps):
+                await trio.sleep(0.001)
+            nursery.cancel_scope.cancel()
+    assert log.done == [[b"a", b"b"], 1, "committed 1"]
+    assert tap.steps == [(Start(), 2), (LogTruncated(1, 1), 3), (Flushed(1), 3)]

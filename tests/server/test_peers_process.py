@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 import trio
-from controller_process import CLUSTER_ID, GIVE_UP_S, NODE_ID, ControllerProcess, formatted
-from outgoing import Reports, describe_quorum, fetch, running, vote
 
 from kraft_wire.log.batch import split_batches
 from kraft_wire.protocol.errors import ErrorCode
@@ -18,8 +16,10 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.heartbeat_request import HeartbeatRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.events import Failure
-from kraft_wire.raft.voters import Peer
-from kraft_wire.server.peers import Peers
+from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.server.network.peers import Peers
+from tests.server.network.outgoing import Reports, describe_quorum, fetch, running, vote
+from tests.support.controller_process import CLUSTER_ID, GIVE_UP_S, NODE_ID, ControllerProcess, formatted
 
 
 @pytest.fixture

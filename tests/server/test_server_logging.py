@@ -5,17 +5,20 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.server.logging import (
+    FORMAT_VARIABLE,
     LEVEL_VARIABLE,
-    UnknownLevel,
+    UnknownLogSetting,
     configure,
     get_logger,
-    level_from_environment,
+    log_format,
+    log_level,
 )
 
 
@@ -125,9 +128,56 @@ def test_other_libraries_lines_come_out_in_the_same_form() -> None:
 
 def test_the_level_comes_from_the_option_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(LEVEL_VARIABLE, raising=False)
-    assert level_from_environment(None) == "info"
+    assert log_level(None) == "info"
     monkeypatch.setenv(LEVEL_VARIABLE, "DEBUG")
-    assert level_from_environment(None) == "debug"
-    assert level_from_environment("error") == "error"
-    with pytest.raises(UnknownLevel, match=r"--log-level: unknown log level 'loud'; use one of debug, info"):
-        level_from_environment("loud")
+    assert log_level(None) == "debug"
+    assert log_level("error") == "error"
+    with pytest.raises(
+        UnknownLogSetting, match=r"--log-level: unknown log level 'loud'; use one of debug, info"
+    ):
+        log_level("loud")
+
+
+def test_the_format_comes_from_the_option_then_the_environment_then_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(FORMAT_VARIABLE, raising=False)
+    assert log_format(None) is None
+    monkeypatch.setenv(FORMAT_VARIABLE, "json")
+    assert log_format(None) == "json"
+    assert log_format("text") == "text"
+    monkeypatch.setenv(FORMAT_VARIABLE, "yaml")
+    with pytest.raises(
+        UnknownLogSetting, match=f"{FORMAT_VARIABLE}: unknown log format 'yaml'; use one of text, json"
+    ):
+        log_format(None)
+    for stream in (io.StringIO(), Terminal()):
+        configure("info", stream, "text")
+        get_logger("x").info("started")
+        configure("info", stream, "json")
+        get_logger("x").info("started")
+        text, json_text = stream.getvalue().splitlines()
+        assert text.endswith("INFO    x: started")
+        assert json.loads(json_text)["event"] == "started"
+
+
+def test_a_list_is_its_items_in_text() -> None:
+    terminal = Terminal()
+    configure("info", terminal)
+    get_logger("x").info("started", voters=["1@a:9093", "2@b c"], none=[])
+    assert terminal.getvalue().endswith("started voters=1@a:9093,'2@b c' none=none\n")
+
+
+def test_none_is_null_in_json_and_none_in_text() -> None:
+    terminal, machine = Terminal(), io.StringIO()
+    for stream in (terminal, machine):
+        configure("info", stream)
+        get_logger("x").info("role changed", leader_id=None)
+    assert terminal.getvalue().endswith("role changed leader_id=none\n")
+    assert json_lines(machine)[0]["leader_id"] is None
+
+
+def test_a_closed_stderr_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    configure("info")
+    get_logger("x").error("nobody reads this")

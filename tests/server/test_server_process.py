@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from controller_process import GIVE_UP_S, Client, ControllerProcess, formatted
+
+from tests.support.controller_process import GIVE_UP_S, Client, ControllerProcess, formatted
 
 KEY = "message.max.bytes"
 
@@ -141,7 +142,7 @@ def test_a_torn_tail_is_cut_off_and_said_so(tmp_path: Path) -> None:
     with log.open("ab") as tail:
         tail.write(b"\x00\x00\x00\x00\x00\x00")
     with ControllerProcess(file) as controller, controller.client() as client:
-        controller.wait_for("torn tail of the log cut off")
+        controller.wait_for("torn log tail truncated")
         assert client.config(KEY) == "1234567"
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.controller.consumer_list_offsets import MAX_TIMESTAMP, FoundOffset
+from kraft_wire.controller.reading.consumer_list_offsets import MAX_TIMESTAMP, FoundOffset
 from kraft_wire.log.batch import Batch, encode_batch
 from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.log import LogConfig, MetadataLog
+from kraft_wire.storage.log.metadata_log import LogConfig, MetadataLog
 
 EPOCH = 1
 

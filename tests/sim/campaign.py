@@ -1,7 +1,7 @@
-"""The long campaign: seed after seed on all cores, each as cores alone and as whole controllers. What came of
-the last one is written to campaign.txt, beside this file.
+"""Run a long campaign: seed after seed on all CPUs, each with raft cores alone and with whole controllers.
+The result of the last campaign is in campaign.txt, in this folder.
 
-    python tests/sim/campaign.py --hours 8 --first 1000000
+python -m tests.sim.campaign --hours 8 --first 1000000
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from kraft_wire.cli.sim import commit, tell
+from kraft_wire.cli.sim import commit, print_result
 from kraft_wire.sim.minimise import Minimiser
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import Result, simulate
@@ -31,18 +31,18 @@ SECONDS_AN_HOUR = 3600
 
 
 def runs_of(seed: int, seconds: int) -> list[Options]:
-    """Both kinds of run that a seed stands for."""
+    """Return both runs that a seed stands for."""
     return [options_of(seed, seconds), controllers_of(seed, seconds)]
 
 
 def run_seed(seed: int, seconds: int) -> list[Result]:
-    """In a process of its own: all runs of a seed, a failing one as small as it gets."""
+    """Run both runs of a seed in this process, and minimise those that fail."""
     results = [simulate(options) for options in runs_of(seed, seconds)]
     return [result if result.violation is None else Minimiser(result).minimise() for result in results]
 
 
 class Tally:
-    """What has come of it so far."""
+    """The results of a campaign so far."""
 
     def __init__(self, first: int, jobs: int) -> None:
         self.first = self.last = first
@@ -79,7 +79,7 @@ class Tally:
         )
 
     def report(self) -> str:
-        """For the file."""
+        """Return the text of campaign.txt."""
         rows = {
             "commit": self._commit,
             "finished": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -105,7 +105,7 @@ def leave_ctrl_c_to_the_parent() -> None:
 
 
 class Campaign:
-    """Keeps all cores busy until there are enough seeds, or it is late enough."""
+    """A campaign. It keeps all CPUs busy until all seeds are done or the time is over."""
 
     def __init__(
         self, tally: Tally, seeds: Iterator[int], deadline_s: float, jobs: int, seconds: int
@@ -141,17 +141,17 @@ class Campaign:
         self._tally.add(self._under_way.pop(future), results)
         for result in results:
             if result.violation is not None:
-                tell(result)
+                print_result(result)
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, help="how many seeds; 1,000 where --hours isn't given")
-    parser.add_argument("--hours", type=float, help="go on for so long")
+    parser.add_argument("--seeds", type=int, help="how many seeds; 1,000 without --hours")
+    parser.add_argument("--hours", type=float, help="start no more seeds after so many hours")
     parser.add_argument("--first", type=int, default=1_000_000, help="the first seed")
     parser.add_argument("--seconds", type=int, default=120, help="simulated seconds of a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many processes")
-    parser.add_argument("--result", type=Path, default=RESULT, help="the file that keeps what came of it")
+    parser.add_argument("--result", type=Path, default=RESULT, help="the file for the result")
     asked = parser.parse_args(arguments)
     for name in ("seeds", "hours", "seconds", "jobs"):
         value = getattr(asked, name)

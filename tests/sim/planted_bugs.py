@@ -1,5 +1,5 @@
-"""Bugs to plant, for the simulator to find: each a function that breaks one rule of the core or of the disk
-while a run lasts. Nothing of this is in the product."""
+"""Bugs that the simulator has to find: each function breaks one rule of the core or of the disk during a
+run."""
 
 from __future__ import annotations
 
@@ -7,37 +7,29 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from planting import Bugs, Patch
 
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import EpochEnd
 from kraft_wire.log.recovery import Floor
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
-from kraft_wire.raft import (
-    append,
-    core,
-    elections,
-    fetch,
-    follow,
-    leadership,
-    majority,
-    retention,
-    roles,
-    votes,
-)
-from kraft_wire.raft import effects as fx
+from kraft_wire.raft import core, majority, retention, roles
+from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.config import SnapshotInfo
+from kraft_wire.raft.election import answer_votes, elections
 from kraft_wire.raft.events import Flushed, SnapshotVerified
-from kraft_wire.raft.leadership import Leadership, ReplicaProgress
+from kraft_wire.raft.follower import replicate
+from kraft_wire.raft.leader import append, leadership, serve_fetch
+from kraft_wire.raft.leader.leadership import Leadership, ReplicaProgress
 from kraft_wire.raft.log_state import Diverged, LogState
-from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Leader, Role, RoleState
-from kraft_wire.raft.voters import ReplicaKey
-from kraft_wire.sim import disk
-from kraft_wire.sim.disk import Disk, FlushMark
-from kraft_wire.sim.node import SimNode
-from kraft_wire.sim.snapshot_file import SnapshotFile
+from kraft_wire.sim.machines import disk
+from kraft_wire.sim.machines.disk import Disk, FlushMark
+from kraft_wire.sim.machines.log_port import SimLog
+from kraft_wire.sim.machines.snapshot_file import SnapshotFile
+from tests.sim.planting import Bugs, Patch
 
 CORE = Bugs()
 bug = CORE.bug
@@ -49,13 +41,13 @@ planted = CORE.planted
 
 @bug("FlushedBeforeFetch")
 def nothing_waits_for_a_flush(patch: Patch) -> None:
-    real = LogState.appended
+    real = LogState.note_append
 
-    def appended(log: LogState, epoch: int, next_offset: int, size_bytes: int) -> None:
+    def note_append(log: LogState, epoch: int, next_offset: int, size_bytes: int) -> None:
         real(log, epoch, next_offset, size_bytes)
         log.flushed_offset = log.end_offset
 
-    patch.attribute(LogState, "appended", appended)
+    patch.attribute(LogState, "note_append", note_append)
 
 
 @bug("MajorityReachedHighWatermark")
@@ -63,9 +55,9 @@ def leader_counts_what_it_has_not_flushed(patch: Patch) -> None:
     """As Java's does."""
     real = append._append
 
-    def _append(quorum: Quorum, data: bytes, record_count: int) -> None:
+    def _append(quorum: QuorumState, data: bytes, record_count: int) -> None:
         real(quorum, data, record_count)
-        if quorum.leadership is not None and quorum.leadership.flushed(quorum.log.end_offset):
+        if quorum.leadership is not None and quorum.leadership.note_flush(quorum.log.end_offset):
             quorum.announce_high_watermark()
 
     patch.attribute(append, "_append", _append)
@@ -73,34 +65,34 @@ def leader_counts_what_it_has_not_flushed(patch: Patch) -> None:
 
 @bug("MajorityReachedHighWatermark", "FlushedBeforeFetch")
 def a_flush_covers_what_was_appended_meanwhile(patch: Patch) -> None:
-    def flushed(quorum: Quorum, event: Flushed) -> None:
-        append.flushed(quorum, Flushed(quorum.log.end_offset, event.generation))
+    def flushed(quorum: QuorumState, event: Flushed) -> None:
+        append.handle_flushed(quorum, Flushed(quorum.log.end_offset, event.generation))
 
     patch.entry(core._HANDLERS, Flushed, flushed)
 
 
 @bug("FlushedBeforeFetch", "MajorityReachedHighWatermark")
 def a_failed_fsync_is_ignored(patch: Patch) -> None:
-    real = SimNode._end_flush
+    real = SimLog._end_flush
 
-    def _end_flush(self: SimNode, life: int, mark: FlushMark, generation: int) -> None:
-        if life == self.life and self.next_flush_fails:
-            self.next_flush_fails = False
+    def _end_flush(self: SimLog, mark: FlushMark, generation: int) -> None:
+        if self._node.next_flush_fails:
+            self._node.next_flush_fails = False
             self._is_flushing = False
-            self.take(Flushed(mark.end_offset, generation))
+            self._node.take(Flushed(mark.end_offset, generation))
         else:
-            real(self, life, mark, generation)
+            real(self, mark, generation)
 
-    patch.attribute(SimNode, "_end_flush", _end_flush)
+    patch.attribute(SimLog, "_end_flush", _end_flush)
 
 
 # What quorum-state says.
 
 
-def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[Quorum], None]:
-    real = Quorum.persist
+def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[QuorumState], None]:
+    real = QuorumState.persist
 
-    def persist(self: Quorum) -> None:
+    def persist(self: QuorumState) -> None:
         if not forgets(self.state):
             real(self)
 
@@ -110,7 +102,7 @@ def _persist_unless(forgets: Callable[[RoleState], bool]) -> Callable[[Quorum], 
 @bug("VoteIsDurable")
 def a_vote_is_not_persisted(patch: Patch) -> None:
     forgets = _persist_unless(lambda state: state.ROLE is Role.UNATTACHED and state.voted is not None)
-    patch.attribute(Quorum, "persist", forgets)
+    patch.attribute(QuorumState, "persist", forgets)
 
 
 @bug("VoteIsDurable")
@@ -118,24 +110,24 @@ def answers_leave_before_quorum_state_is_written(patch: Patch) -> None:
     real = core.RaftCore.step
 
     def step(self: core.RaftCore, event: Any, now: Any) -> list[Any]:
-        return sorted(real(self, event, now), key=lambda effect: type(effect) is not fx.Reply)
+        return sorted(real(self, event, now), key=lambda effect: type(effect) is not raft_effects.Reply)
 
     patch.attribute(core.RaftCore, "step", step)
 
 
 @bug("VoteIsDurable")
 def a_candidates_own_vote_is_not_persisted(patch: Patch) -> None:
-    patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
+    patch.attribute(QuorumState, "persist", _persist_unless(lambda state: state.ROLE is Role.CANDIDATE))
 
 
 @bug("MonotonicEpoch")
 def an_epoch_is_not_persisted(patch: Patch) -> None:
-    patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.FOLLOWER))
+    patch.attribute(QuorumState, "persist", _persist_unless(lambda state: state.ROLE is Role.FOLLOWER))
 
 
 @bug("LeadershipIsDurable")
 def leadership_is_not_persisted(patch: Patch) -> None:
-    patch.attribute(Quorum, "persist", _persist_unless(lambda state: state.ROLE is Role.LEADER))
+    patch.attribute(QuorumState, "persist", _persist_unless(lambda state: state.ROLE is Role.LEADER))
 
 
 @bug("OneVote", "SingleLeader")
@@ -163,36 +155,36 @@ def a_restarted_leader_leads_on(patch: Patch) -> None:
 
 @bug("StableLeadership")
 def pre_votes_are_skipped(patch: Patch) -> None:
-    real = elections.stand
+    real = elections.start_election
 
-    def stand(quorum: Quorum) -> None:
+    def start_election(quorum: QuorumState) -> None:
         real(quorum)
         if quorum.state.ROLE is Role.PROSPECTIVE:
-            elections.campaign(quorum)
+            elections.become_candidate(quorum)
 
-    patch.attribute(elections, "stand", stand)
+    patch.attribute(elections, "start_election", start_election)
 
 
 @bug("VoteGoesToTheUpToDate")
 def votes_go_to_any_log(patch: Patch) -> None:
-    real = roles._free_vote_goes_to
+    real = roles._grants_free_vote
 
     def goes_to(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
         return real(state, candidate, True, is_pre_vote)
 
-    patch.attribute(roles, "_free_vote_goes_to", goes_to)
+    patch.attribute(roles, "_grants_free_vote", goes_to)
 
 
 @bug("VoteGoesToTheUpToDate")
 def logs_are_compared_by_their_length_alone(patch: Patch) -> None:
-    real = votes._grant
+    real = answer_votes._grant
 
-    def _grant(quorum: Quorum, asked: VotePartition) -> bool:
+    def _grant(quorum: QuorumState, asked: VotePartition) -> bool:
         if asked.last_offset >= quorum.log.end_offset:
             asked = msgspec.structs.replace(asked, last_offset_epoch=max(asked.last_offset_epoch, 10**9))
         return real(quorum, asked)
 
-    patch.attribute(votes, "_grant", _grant)
+    patch.attribute(answer_votes, "_grant", _grant)
 
 
 @bug("OneVote")
@@ -200,20 +192,20 @@ def a_second_vote_in_an_epoch(patch: Patch) -> None:
     def goes_to(state: Any, candidate: ReplicaKey, is_up_to_date: bool, is_pre_vote: bool) -> bool:
         return is_up_to_date
 
-    patch.attribute(roles, "_free_vote_goes_to", goes_to)
+    patch.attribute(roles, "_grants_free_vote", goes_to)
 
 
 @bug("VoteIsDurable")
 def a_candidates_higher_epoch_is_not_taken_over(patch: Patch) -> None:
-    real = votes._vote_error
+    real = answer_votes._vote_error
 
-    def _vote_error(quorum: Quorum, request: Any, asked: VotePartition) -> Any:
+    def _vote_error(quorum: QuorumState, request: Any, asked: VotePartition) -> Any:
         if not asked.pre_vote and asked.replica_epoch > quorum.epoch:
             asked = msgspec.structs.replace(asked, replica_epoch=quorum.epoch)
             asked.last_offset_epoch = max(0, min(asked.last_offset_epoch, quorum.epoch - 1))
         return real(quorum, request, asked)
 
-    patch.attribute(votes, "_vote_error", _vote_error)
+    patch.attribute(answer_votes, "_vote_error", _vote_error)
 
 
 @bug("MajorityReachedHighWatermark", "SingleLeader", "LeaderCompleteness")
@@ -226,7 +218,7 @@ def an_isolated_leader_leads_on(patch: Patch) -> None:
     """KAFKA-15489."""
     real = elections.role_deadline_ms
 
-    def role_deadline_ms(quorum: Quorum) -> int | None:
+    def role_deadline_ms(quorum: QuorumState) -> int | None:
         return None if quorum.leadership is not None else real(quorum)
 
     patch.attribute(elections, "role_deadline_ms", role_deadline_ms)
@@ -234,7 +226,7 @@ def an_isolated_leader_leads_on(patch: Patch) -> None:
 
 @bug("VoteGoesToTheUpToDate")
 def a_node_that_lost_records_votes(patch: Patch) -> None:
-    patch.attribute(Quorum, "is_whole", property(lambda self: True))
+    patch.attribute(QuorumState, "is_log_complete", property(lambda self: True))
 
 
 @bug("SingleLeader")
@@ -244,12 +236,14 @@ def an_epochs_second_leader_is_believed(patch: Patch) -> None:
             return is_up_to_date
         return state.voted is None and state.leader_id is None and is_up_to_date
 
-    def lead(quorum: Quorum, tally: Any) -> None:
+    def become_leader(quorum: QuorumState, tally: Any) -> None:
         real(quorum, tally)
 
-    real = elections.lead
-    patch.attribute(roles, "_free_vote_goes_to", _free)
-    patch.attribute(elections, "try_again_soon", lambda quorum: lead(quorum, quorum.state.tally))
+    real = elections.become_leader
+    patch.attribute(roles, "_grants_free_vote", _free)
+    patch.attribute(
+        elections, "retry_election_soon", lambda quorum: become_leader(quorum, quorum.state.tally)
+    )
 
 
 # Commitment.
@@ -267,14 +261,14 @@ def the_high_watermark_is_one_voter_ahead(patch: Patch) -> None:
 
 @bug("MajorityReachedHighWatermark")
 def the_high_watermark_is_off_by_one(patch: Patch) -> None:
-    real = ReplicaProgress.fetched
+    real = ReplicaProgress.note_fetch
 
-    def fetched(self: ReplicaProgress, fetch_offset: int, log_end_offset: int, now: Any) -> None:
+    def note_fetch(self: ReplicaProgress, fetch_offset: int, log_end_offset: int, now: Any) -> None:
         real(self, fetch_offset, log_end_offset, now)
         if self.end_offset is not None and self.end_offset < log_end_offset:
             self.end_offset += 1
 
-    patch.attribute(ReplicaProgress, "fetched", fetched)
+    patch.attribute(ReplicaProgress, "note_fetch", note_fetch)
 
 
 @bug("MajorityReachedHighWatermark")
@@ -305,31 +299,33 @@ def the_high_watermark_may_go_back(patch: Patch) -> None:
 
 @bug("MajorityReachedHighWatermark")
 def followers_are_told_that_everything_is_committed(patch: Patch) -> None:
-    real = fetch._partition
+    real = serve_fetch._partition
 
-    def _partition(quorum: Quorum, call: Any, error: Any, high_watermark: int | None) -> Any:
+    def _partition(quorum: QuorumState, call: Any, error: Any, high_watermark: int | None) -> Any:
         end_offset = None if high_watermark is None else quorum.log.end_offset
         return real(quorum, call, error, end_offset)
 
-    patch.attribute(fetch, "_partition", _partition)
+    patch.attribute(serve_fetch, "_partition", _partition)
 
 
 @bug("MajorityReachedHighWatermark")
 def a_follower_takes_all_it_has_for_committed(patch: Patch) -> None:
-    real = Quorum.follow_high_watermark
+    real = QuorumState.follow_high_watermark
 
-    def follow_high_watermark(self: Quorum, leaders: int) -> None:
+    def follow_high_watermark(self: QuorumState, leaders: int) -> None:
         real(self, self.log.end_offset if leaders >= 0 else leaders)
 
-    patch.attribute(Quorum, "follow_high_watermark", follow_high_watermark)
+    patch.attribute(QuorumState, "follow_high_watermark", follow_high_watermark)
 
 
 @bug("MajorityReachedHighWatermark")
 def observers_count_for_the_majority(patch: Patch) -> None:
     """KAFKA-16530, the other way round."""
-    real = Leadership.fetched
+    real = Leadership.note_fetch
 
-    def fetched(self: Leadership, key: ReplicaKey, fetch_offset: int, log_end_offset: int, now: Any) -> bool:
+    def note_fetch(
+        self: Leadership, key: ReplicaKey, fetch_offset: int, log_end_offset: int, now: Any
+    ) -> bool:
         advanced = real(self, key, fetch_offset, log_end_offset, now)
         if key.id not in self.voters:
             slowest = min(self.others, key=lambda progress: progress.end_offset or 0, default=None)
@@ -338,7 +334,7 @@ def observers_count_for_the_majority(patch: Patch) -> None:
                 return self._advance()
         return advanced
 
-    patch.attribute(Leadership, "fetched", fetched)
+    patch.attribute(Leadership, "note_fetch", note_fetch)
 
 
 # The log.
@@ -357,37 +353,37 @@ def a_fetched_epoch_is_not_compared(patch: Patch) -> None:
 
 @bug("Liveness")
 def a_diverging_log_is_not_cut(patch: Patch) -> None:
-    patch.attribute(follow, "_truncate", lambda quorum, leaders: None)
+    patch.attribute(replicate, "_truncate", lambda quorum, leaders: None)
 
 
 @bug("NoTruncationBelowHighWatermark")
 def a_log_is_cut_too_far(patch: Patch) -> None:
-    """Down to its beginning, whatever of that is committed."""
+    """The log is truncated to its start, committed or not."""
 
-    def _truncate(quorum: Quorum, leaders: Any) -> None:
+    def _truncate(quorum: QuorumState, leaders: Any) -> None:
         end_offset = quorum.log.start_offset
         quorum.log.truncate_to(end_offset)
         quorum.history.truncate_from_end(end_offset)
-        quorum.emit(fx.TruncateLog(end_offset))
+        quorum.emit(raft_effects.TruncateLog(end_offset))
 
-    patch.attribute(follow, "_truncate", _truncate)
+    patch.attribute(replicate, "_truncate", _truncate)
 
 
 @bug("VotersAreThoseOfTheLog", "NoDefect")  # the core refuses a second value for an offset
 def voters_outlive_their_record(patch: Patch) -> None:
-    from kraft_wire.raft.history import VoterSetHistory
+    from kraft_wire.raft.membership.voter_history import VoterSetHistory
 
     patch.attribute(VoterSetHistory, "truncate_from_end", lambda self, end_offset: None)
 
 
 @bug("LogMatching")
 def checksums_of_fetched_batches_are_not_looked_at(patch: Patch) -> None:
-    from kraft_wire.raft import fetched
+    from kraft_wire.raft.follower import check_fetched
 
     def unchecked(data: bytes) -> tuple[list[Batch], int]:
         return split_batches(data, check_crc=False)
 
-    patch.attribute(fetched, "split_batches", unchecked)
+    patch.attribute(check_fetched, "split_batches", unchecked)
 
 
 @bug("WholeBatches")
@@ -407,38 +403,42 @@ def an_epochs_end_is_where_the_log_ends(patch: Patch) -> None:
 def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
     """KAFKA-14238."""
 
-    def _clean(quorum: Quorum) -> None:
+    def _clean(quorum: QuorumState) -> None:
         offset = quorum.committed_offset
-        if quorum.is_trimming or offset <= quorum.log.start_offset or not retention._is_too_much(quorum):
+        if (
+            quorum.is_trimming
+            or offset <= quorum.log.start_offset
+            or not retention._exceeds_size_limit(quorum)
+        ):
             return
         quorum.is_trimming = True
         quorum.log.start_offset = offset
         quorum.log.epochs.truncate_from_start(offset)
-        quorum.emit(fx.TrimLog(offset))
+        quorum.emit(raft_effects.TrimLog(offset))
 
     patch.attribute(retention, "_clean", _clean)
 
 
 @bug("SnapshotAtLogStart")
 def the_newest_snapshots_are_deleted(patch: Patch) -> None:
-    real = LogState.start_at
+    real = LogState.advance_start
 
-    def start_at(self: LogState, snapshot_id: Any) -> list[Any]:
+    def advance_start(self: LogState, snapshot_id: Any) -> list[Any]:
         forgotten = real(self, snapshot_id)
         return [*forgotten, *(info.id for info in self.snapshots)]
 
-    patch.attribute(LogState, "start_at", start_at)
+    patch.attribute(LogState, "advance_start", advance_start)
 
 
 @bug("Liveness", "SnapshotGoesForward")
 def a_stale_snapshot_is_installed(patch: Patch) -> None:
-    """One that was asked of an earlier leader, while the log has gone on."""
+    """The snapshot was requested from an earlier leader; the log has grown since."""
 
-    def verified(quorum: Quorum, event: SnapshotVerified) -> None:
+    def verified(quorum: QuorumState, event: SnapshotVerified) -> None:
         info = SnapshotInfo(event.snapshot_id, event.size_bytes, event.last_contained_log_timestamp_ms)
-        quorum.log.begin_at(info)
-        quorum.history.begin_at(event.snapshot_id.end_offset - 1, event.control_records)
-        quorum.emit(fx.InstallSnapshot(event.snapshot_id))
+        quorum.log.reset_to_snapshot(info)
+        quorum.history.reset_to_snapshot(event.snapshot_id.end_offset - 1, event.control_records)
+        quorum.emit(raft_effects.InstallSnapshot(event.snapshot_id))
 
     patch.entry(core._HANDLERS, SnapshotVerified, verified)
 

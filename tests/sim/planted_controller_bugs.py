@@ -1,43 +1,43 @@
-"""Bugs to plant in the controller, for the invariants of the metadata to find."""
+"""Bugs in the controller that the invariants of the metadata have to find."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
-import planted_bugs
-from planting import Bugs, Patch
 
-from kraft_wire.controller import (
-    allocate_producer_ids,
+from kraft_wire.controller.brokers import broker_heartbeat, broker_registration
+from kraft_wire.controller.cluster import allocate_producer_ids
+from kraft_wire.controller.decision.api_table import AnsweredBy, Api
+from kraft_wire.controller.decision.context import ControllerState, Round
+from kraft_wire.controller.decision.sessions import BrokerSessions
+from kraft_wire.controller.node import periodic_tasks
+from kraft_wire.controller.node.decisions import Decisions
+from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.controller.node.node import Node
+from kraft_wire.controller.node.raft_driver import RaftDriver
+from kraft_wire.controller.node.speculative_writes import Released, SpeculativeWrites
+from kraft_wire.controller.partitions import (
     alter_partition,
-    apis,
-    broker_heartbeat,
     broker_partitions,
-    broker_registration,
     cluster_view,
-    delete_topics,
     partition_change,
-    periodic_tasks,
 )
-from kraft_wire.controller.context import ControllerState
-from kraft_wire.controller.controller import Released, SpeculativeWrites
-from kraft_wire.controller.node import Node
-from kraft_wire.controller.partition_change import Rules
-from kraft_wire.controller.periodic import Round
-from kraft_wire.controller.requests import ApiRequest
-from kraft_wire.controller.sessions import BrokerSessions
+from kraft_wire.controller.partitions.partition_change import Rules
+from kraft_wire.controller.topics import delete_topics
 from kraft_wire.metadata.configs import Configs
-from kraft_wire.metadata.partition import Partition
+from kraft_wire.metadata.partitions.partition import Partition
 from kraft_wire.metadata.topics import Topics
 from kraft_wire.protocol.message import Message
+from tests.sim import planted_bugs
+from tests.sim.planting import Bugs, Patch
 
-CONTROLLER = Bugs(apis._member.cache_clear)
+CONTROLLER = Bugs()
 bug = CONTROLLER.bug
 planted = CONTROLLER.planted
 
 
-# Answers, and what is undone.
+# Responses, and reverted changes.
 
 
 @bug("ConsistentRead")
@@ -51,12 +51,12 @@ def answers_do_not_wait_for_the_commit(patch: Patch) -> None:
 @bug("ConsistentRead")
 def reads_do_not_wait_for_what_they_show(patch: Patch) -> None:
     """KAFKA-15048."""
-    real = Node._seen_end
+    real = Decisions._seen_end
 
-    def seen_end(self: Node, request: ApiRequest) -> int:
-        return real(self, request) if apis.APIS[request.api_key].is_write else 0
+    def seen_end(self: Decisions, api: Api) -> int:
+        return real(self, api) if api.answered_by is AnsweredBy.ACTIVE_CONTROLLER else 0
 
-    patch.attribute(Node, "_seen_end", seen_end)
+    patch.attribute(Decisions, "_seen_end", seen_end)
 
 
 @bug("EqualState", "NoDefect")  # a state that is ahead refuses what is replayed
@@ -90,22 +90,22 @@ def a_removed_topic_is_not_put_back(patch: Patch) -> None:
 
 @bug("NoDefect")  # the core refuses a proposal that ends its leadership
 def a_leader_that_stood_still_decides_first(patch: Patch) -> None:
-    patch.attribute(Node, "_look_at_the_clock", lambda self: None)
+    patch.attribute(RaftDriver, "run_overdue_timers", lambda self: None)
 
 
 @bug("ConsistentRead")
 def refused_requests_are_confirmed(patch: Patch) -> None:
-    """Leadership is lost, and those who wait are told that all went well."""
-    real = Node._deactivate
+    """Leadership is lost, and waiting requests get a success response."""
+    real = Decisions.deactivate
 
-    def deactivate(self: Node) -> None:
+    def deactivate(self: Decisions) -> None:
         parked = list(self._writes._parked)
         self._writes._parked.clear()
         real(self)
         for waiting in parked:
-            self._reply(waiting.request.token, waiting.response)
+            self._outbox.reply(waiting.request.token, waiting.response)
 
-    patch.attribute(Node, "_deactivate", deactivate)
+    patch.attribute(Decisions, "deactivate", deactivate)
 
 
 # Raft, under a whole node.
@@ -126,9 +126,9 @@ def what_was_remembered_is_replayed_again(patch: Patch) -> None:
     real = Node.catch_up
 
     def catch_up(self: Node, batches: Any, now: Any) -> None:
-        applied_end = self._applied_end
+        applied_end = self._follower.applied_end
         real(self, batches, now)
-        self._applied_end = applied_end
+        self._follower.applied_end = applied_end
 
     patch.attribute(Node, "catch_up", catch_up)
 
@@ -136,7 +136,8 @@ def what_was_remembered_is_replayed_again(patch: Patch) -> None:
 @bug("EqualState", "NoDefect")  # what is missing cannot be changed
 def what_was_remembered_is_taken_for_applied(patch: Patch) -> None:
     def catch_up(self: Node, batches: Any, now: Any) -> None:
-        self._applied_end = max([self._applied_end, *(batch.header.next_offset for batch in batches)])
+        ends = [batch.header.next_offset for batch in batches]
+        self._follower.applied_end = max([self._follower.applied_end, *ends])
 
     patch.attribute(Node, "catch_up", catch_up)
 
@@ -162,7 +163,7 @@ def silent_brokers_are_not_fenced(patch: Patch) -> None:
 
 @bug("EventuallyUnfenced")
 def a_fenced_broker_is_never_unfenced_on_a_busy_log(patch: Patch) -> None:
-    """KAFKA-13959: caught up only with the very end."""
+    """KAFKA-13959: a broker counts as caught up only at the log end offset."""
     current: list[ControllerState] = []
     real = broker_heartbeat.handle
 
@@ -207,7 +208,7 @@ def heartbeats_of_former_incarnations_count(patch: Patch) -> None:
 
 @bug("ConsistentRead")
 def two_brokers_get_the_same_producer_ids(patch: Patch) -> None:
-    """The handler doesn't look at what the last one got."""
+    """The handler ignores the block that the last request got."""
 
     def handle(state: ControllerState, request: Any, version: int, context: Any) -> Any:
         result = real(state, request, version, context)
@@ -322,5 +323,5 @@ def a_topic_is_removed_twice(patch: Patch) -> None:
 
 @bug("NoDanglingRecord")
 def a_removed_topics_settings_stay(patch: Patch) -> None:
-    """And are there again when it is created anew; a snapshot doesn't know of them."""
+    """They are back when the topic is created again; a snapshot doesn't contain them."""
     patch.attribute(Configs, "remove_topic", lambda self, name: None)

@@ -1,4 +1,4 @@
-"""Planting bugs: what breaks one rule while a run lasts, and which invariant has to find it."""
+"""Plant bugs: each breaks one rule during a run, and some invariant has to find it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kraft_wire.sim.simulation import simulate
 
 
 class Patch:
-    """Replaces attributes and table entries, and puts them back."""
+    """Replaced attributes and table entries, which ``undo`` restores."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
@@ -37,20 +37,19 @@ Bug = Callable[[Patch], None]
 
 
 class Bugs:
-    """Bugs by name. ``forget`` is called whenever what is patched changes: something may be cached."""
+    """Bugs by name."""
 
-    def __init__(self, forget: Callable[[], None] = lambda: None) -> None:
+    def __init__(self) -> None:
         self.found_by: dict[str, tuple[str, ...]] = {}
         self._plants: dict[str, Bug] = {}
-        self._forget = forget
 
     @property
     def names(self) -> list[str]:
         return list(self._plants)
 
     def bug(self, *found_by: str) -> Callable[[Bug], Bug]:
-        """``found_by`` are the invariants that have to find it; NoDefect, that something crashes, only where
-        the reason stands beside it."""
+        """Register a bug. One of the ``found_by`` invariants has to find it. NoDefect means that something
+        crashes; a comment has to give the reason."""
 
         def note(plant: Bug) -> Bug:
             self._plants[plant.__name__] = plant
@@ -64,14 +63,12 @@ class Bugs:
         patch = Patch()
         try:
             self._plants[name](patch)
-            self._forget()
             yield
         finally:
             patch.undo()
-            self._forget()
 
     def find(self, name: str, options_of: Callable[[int], Options], seeds: range) -> None:
-        """Fails unless one of the seeds finds the bug, and nothing without it."""
+        """Fail unless one of the seeds finds the bug and holds without it."""
         for seed in seeds:
             with self.planted(name):
                 result = simulate(options_of(seed))

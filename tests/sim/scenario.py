@@ -1,4 +1,4 @@
-"""A cluster that a test directs: who runs, who hears whom, until what it waits."""
+"""Direct a cluster from a test: which nodes run, which links work, and what to wait for."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import msgspec
 
-from kraft_wire.sim.checkers import Checker
-from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.network import PORT, host_of, other_host_of
-from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.checkers.checker import Checker
+from kraft_wire.sim.machines.cluster import Cluster
+from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.network.connections import PORT, host_of, other_host_of
 from kraft_wire.sim.options import Options
-from kraft_wire.sim.population import Population
+from kraft_wire.sim.population.population import Population
+from kraft_wire.sim.population.workload import Workload
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.trace import Trace
-from kraft_wire.sim.workload import Workload
 
 WITHIN_MS = 60_000
 
 
 def assert_they_hold(runs: Iterable[Options]) -> None:
-    """Simulates them all; anything is acknowledged in at least one."""
+    """Check that every run holds, and that at least one of them acknowledges records."""
     acknowledged = 0
     for options in runs:
         result = simulate(options)
@@ -36,7 +36,8 @@ def assert_they_hold(runs: Iterable[Options]) -> None:
 
 
 class Scenario:
-    """Nodes 1 to ``voters``, observers after them; clients propose all the time once it is ``started``."""
+    """A cluster of nodes 1 to ``voters``, and observers after them. Clients propose records from ``started``
+    on."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Scenario:
         assert leader is not None
         return leader
 
-    # Acting.
+    # Actions.
 
     def started(self) -> Scenario:
         for node in self.nodes:
@@ -77,7 +78,7 @@ class Scenario:
         return self
 
     def with_leader(self, committed: int = 10) -> Scenario:
-        """Started, and something is committed."""
+        """Start, and wait until ``committed`` records are committed."""
         self.started()
         self.until(self.has_consistent_leader)
         self.until(lambda: self.committed >= committed)
@@ -90,12 +91,13 @@ class Scenario:
         self.cluster.network.links.block(pairs)
 
     def leave_only(self, edges: Iterable[tuple[int, int]]) -> None:
-        """Only these voters hear each other, in both directions; observers hear everybody."""
+        """Block all links between voters except these pairs, in both directions. Observers reach all
+        nodes."""
         open_pairs = {pair for one, other in edges for pair in ((one, other), (other, one))}
         self.cut(pair for pair in permutations(self.options.voter_ids, 2) if pair not in open_pairs)
 
     def make_unroutable(self, node: SimNode, other_id: int) -> None:
-        """A node reaches another only where bootstrap servers are, which have addresses of their own now."""
+        """Let a node reach another one only at the bootstrap servers' addresses, which differ now."""
         servers = tuple((other_host_of(voter_id), PORT) for voter_id in self.options.voter_ids)
         node.config = msgspec.structs.replace(node.config, bootstrap_servers=servers)
         self.cluster.network.unroutable.add((node.id, host_of(other_id)))
@@ -117,11 +119,11 @@ class Scenario:
 
     @property
     def committed(self) -> int:
-        """The highest high watermark that anybody knows."""
+        """The highest high watermark of any node."""
         return max((node.high_watermark for node in self.nodes if node.is_up), default=0)
 
     def has_consistent_leader(self) -> bool:
-        """Whether everybody who runs agrees on who leads which epoch."""
+        """Whether all running nodes agree on the leader and its epoch."""
         views = {(node.raft.epoch, node.raft.leader_id) for node in self.nodes if node.is_up}
         return len(views) == 1 and None not in next(iter(views))
 

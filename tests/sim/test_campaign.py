@@ -6,11 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from campaign import Tally, main, run_seed
-from planted_bugs import planted
+
+from tests.sim.campaign import Tally, main, run_seed
+from tests.sim.planted_bugs import planted
 
 
-def test_it_writes_down_what_came_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_campaign_writes_its_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = tmp_path / "result.txt"
     arguments = ["--seeds", "3", "--first", "7", "--seconds", "5", "--jobs", "2", "--result", str(result)]
     assert main(arguments) == 0
@@ -22,13 +23,13 @@ def test_it_writes_down_what_came_of_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert rows["violations"] == "0"
 
 
-def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
+def test_a_campaign_ends_when_its_time_is_over(tmp_path: Path) -> None:
     result = tmp_path / "result.txt"
     assert main(["--hours", "0", "--result", str(result)]) == 0
     assert "0 (1000000 to 1000000)" in result.read_text()
 
 
-def test_a_failing_seed_is_kept_as_small_as_it_gets() -> None:
+def test_a_failing_seed_is_minimised() -> None:
     tally = Tally(11, 1)
     with planted("the_high_watermark_is_off_by_one"):
         tally.add(11, run_seed(11, 10))

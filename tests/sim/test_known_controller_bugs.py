@@ -1,13 +1,11 @@
-"""Kafka's own bugs that concern brokers and their replicas, one by one."""
+"""Known bugs of Kafka that concern brokers and replicas."""
 
 from __future__ import annotations
 
 import pytest
-from planted_controller_bugs import planted
-from scenario import Scenario
 
 from kraft_wire.metadata.brokers import BrokerRegistration
-from kraft_wire.metadata.partition import Partition, PartitionRef
+from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
@@ -17,16 +15,18 @@ from kraft_wire.protocol.messages.alter_partition_request import (
     TopicData,
 )
 from kraft_wire.protocol.messages.alter_partition_response import AlterPartitionResponse
-from kraft_wire.sim.brokers import SimBroker
-from kraft_wire.sim.population import Population
+from kraft_wire.sim.population.brokers import SimBroker
+from kraft_wire.sim.population.population import Population
 from kraft_wire.sim.scheduler import MS
+from tests.sim.planted_controller_bugs import planted
+from tests.sim.scenario import Scenario
 
 SEEDS = (0, 2, 3)
 FOR_EVER_US = 10**12
 
 
 class BrokerScenario(Scenario):
-    """Three controllers, three brokers that are all in sync, and a busy log."""
+    """Three controllers, three brokers whose replicas are all in sync, and a busy log."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, 3, controllers=True, brokers=3, proposals_per_second=50)
@@ -41,7 +41,7 @@ class BrokerScenario(Scenario):
 
     @property
     def replicated(self) -> PartitionRef | None:
-        """A partition with three replicas, all of them in sync."""
+        """Return a partition with three replicas, all of them in sync."""
         partitions = self.everybody.committed.state.partitions
         topics = self.everybody.committed.state.topics
         for topic in topics:
@@ -64,7 +64,7 @@ class BrokerScenario(Scenario):
         return partition
 
     def a_follower(self) -> tuple[PartitionRef, SimBroker]:
-        """Of a partition that stays as it is."""
+        """Return a follower of a partition that doesn't change any more, and the partition."""
         self.everybody.stop()
         self.run_for(1_000)
         self.until(lambda: self.replicated is not None)
@@ -75,7 +75,7 @@ class BrokerScenario(Scenario):
         return ref, self.everybody.brokers[id]
 
     def propose_all(self, ref: PartitionRef, follower_id: int, believed_epoch: int) -> ErrorCode:
-        """Have the leader propose that all replicas be in sync, and say which incarnation it means."""
+        """Let the leader propose all replicas as the ISR, with the broker epoch of one incarnation."""
         while True:
             partition = self.partition(ref)
             epochs = {id: self.everybody.committed.state.brokers[id].epoch for id in partition.replicas}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from scenario import Scenario
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.sim.checkers import OneVote
-from kraft_wire.sim.violations import Violation
+from kraft_wire.sim.checkers.elections import OneVote
+from kraft_wire.sim.checkers.violations import Violation
+from tests.sim.scenario import Scenario
 
 ONE, OTHER = (Uuid(bytes([id] * 16)) for id in (50, 51))
 EPOCH = 5

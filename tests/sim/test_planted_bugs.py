@@ -1,4 +1,4 @@
-"""The simulator's own test: whatever is broken in the core or in the disk, it finds."""
+"""The simulator finds every planted bug of the core and of the disk."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from planted_bugs import CORE, planted
 
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.swarm import options_of
+from tests.sim.planted_bugs import CORE, planted
 
 SECONDS = 60
 SEEDS = 40
@@ -35,7 +35,7 @@ FIRST_SEED = {
     "damage_is_taken_for_a_torn_tail": 5,
     "what_was_lost_is_not_remembered": 5,
 }
-"""Where looking is worth it first; 0 for the others. From 0 on, ordinary seeds find them too, but later: the
+"""The first seed to try; 0 for the others. Ordinary seeds from 0 on find them too, but later: the
 rarest were found by seeds 77, 85 and 127 (an isolated leader), 91 and 126 (logs compared by their length),
 24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 15 (voters outlive their record; a crash)."""
 
@@ -53,7 +53,7 @@ CONDITIONS: dict[str, dict[str, Any]] = {
         "mean_fault_interval_ms": 300,
     },
 }
-"""What a bug needs that few seeds bring with them."""
+"""Options that a bug needs and that few seeds have."""
 
 
 DIRECTED = {"what_was_committed_counts_beyond_what_was_flushed"}

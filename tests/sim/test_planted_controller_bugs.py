@@ -1,4 +1,4 @@
-"""Whatever is broken in the controller, the invariants of the metadata find it."""
+"""The invariants of the metadata find every planted bug of the controller."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from planted_controller_bugs import CONTROLLER
 
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.swarm import controllers_of
+from tests.sim.planted_controller_bugs import CONTROLLER
 
 SECONDS = 60
 SEEDS = 30
 
 FIRST_SEED = {"a_fenced_broker_is_never_unfenced_on_a_busy_log": 5}
-"""Where looking is worth it first; 0 for the others."""
+"""The first seed to try; 0 for the others."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
     "a_leader_that_stood_still_decides_first": {
@@ -26,7 +26,7 @@ CONDITIONS: dict[str, dict[str, Any]] = {
     },
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": {"proposals_per_second": 100},
 }
-"""What a bug needs that few seeds bring with them."""
+"""Options that a bug needs and that few seeds have."""
 
 
 def _options(name: str, seed: int) -> Options:

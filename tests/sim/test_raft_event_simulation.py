@@ -1,5 +1,5 @@
-"""The nine properties of Kafka's RaftEventSimulationTest that leave the voters as they are, by name, on our
-core and with all of our invariants; 100 tries each."""
+"""The nine properties of Kafka's RaftEventSimulationTest that don't change the voter set, by name, on our
+core and with all of our invariants; 100 runs each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import random
 from collections.abc import Callable
 
 import pytest
-from scenario import Scenario
 
-from kraft_wire.sim.checkers import (
+from kraft_wire.sim.checkers.elections import (
     LeaderCompleteness,
-    MajorityReachedHighWatermark,
     MonotonicEpoch,
     OneVote,
     VoteGoesToTheUpToDate,
 )
-from kraft_wire.sim.node import SimNode
+from kraft_wire.sim.checkers.replication import MajorityReachedHighWatermark
+from kraft_wire.sim.machines.node import SimNode
+from tests.sim.scenario import Scenario
 
 TRIES = 100
 TRIES_A_TEST = 20
@@ -107,7 +107,7 @@ def can_make_progress_after_back_to_back_leader_failures(seed: int, chance: rand
 
 @prop
 def can_recover_from_single_node_committed_data_loss(seed: int, chance: random.Random) -> None:
-    """Its disk is replaced; that the others have a leader by then is what makes it safe (KAFKA-14205)."""
+    """A node's disk is replaced. This is safe because the other nodes have a leader by then (KAFKA-14205)."""
     wounded = (
         LeaderCompleteness,
         MajorityReachedHighWatermark,
@@ -126,7 +126,7 @@ def can_recover_from_single_node_committed_data_loss(seed: int, chance: random.R
 
 
 KIP_996 = ((1, 3), (2, 4), (3, 4), (3, 5), (4, 5))
-"""Whom KIP-996 lets hear whom: without pre-votes, 3 and 4 take leadership from each other for ever."""
+"""The links of KIP-996's example: without pre-votes, 3 and 4 take leadership from each other for ever."""
 
 
 @prop

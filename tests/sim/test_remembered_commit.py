@@ -1,21 +1,22 @@
-"""What a node remembers to be committed, over a power cut that brings back what had been cut off its log."""
+"""A node remembers its committed offset over a power cut that brings back truncated records."""
 
 from __future__ import annotations
 
 import pytest
-from planted_bugs import planted
-from scenario import Scenario
 
-from kraft_wire.sim.node import NextFlush, SimNode
+from kraft_wire.sim.checkers.violations import Violation
+from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.machines.world import NextFlush
 from kraft_wire.sim.scheduler import MS
-from kraft_wire.sim.violations import Violation
+from tests.sim.planted_bugs import planted
+from tests.sim.scenario import Scenario
 
 SEEDS = range(10)
 
 
 def older_records_come_back(seed: int, *, controllers: bool) -> None:
-    """A former leader cuts off what nobody else has, takes what is committed in its place, hears of a new
-    epoch, and loses power before it has flushed."""
+    """A former leader truncates records that no other node has, fetches the committed ones in their place,
+    learns of a new epoch, and loses power before it has flushed."""
     scenario = Scenario(seed, controllers=controllers).with_leader()
     former = scenario.leader
     scenario.isolate(former)

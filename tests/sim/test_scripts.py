@@ -1,11 +1,12 @@
-"""Kafka's own bugs, and others' we know of, as transcripts."""
+"""Known bugs of Kafka and of others, as transcripts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from transcript import replay
+
+from tests.sim.transcript import replay
 
 FOLDER = Path(__file__).parent.parent / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.txt"))
@@ -14,7 +15,7 @@ SCRIPTS = sorted(FOLDER.glob("*.txt"))
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_script(path: Path) -> None:
     text = path.read_text()
-    assert replay(text) == text, f"read the diff after: python tests/sim/transcript.py {path}"
+    assert replay(text) == text, f"read the diff after: python -m tests.sim.transcript {path}"
 
 
 def test_every_script_is_in_the_index() -> None:

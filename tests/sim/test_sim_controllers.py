@@ -1,9 +1,8 @@
-"""Whole nodes in the simulator: state machine and handlers, under changes of settings."""
+"""Whole nodes in the simulator, with state machine and handlers."""
 
 from __future__ import annotations
 
 import pytest
-from scenario import Scenario, assert_they_hold
 
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
@@ -13,11 +12,13 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from kraft_wire.sim import controller_node
-from kraft_wire.sim.controller_node import ControllerNode
+from kraft_wire.sim.machines import controller_node
+from kraft_wire.sim.machines.controller_node import ControllerNode
+from kraft_wire.sim.machines.metadata_state import state_hash
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.swarm import controllers_of
+from tests.sim.scenario import Scenario, assert_they_hold
 
 SEEDS = 100
 SEEDS_A_TEST = 10
@@ -35,8 +36,8 @@ def test_runs_that_end_before_the_brokers_begin_hold(seconds: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_leader_that_stood_still_decides_nothing_before_it_looks_at_the_clock(seed: int) -> None:
-    """It would resign half-way through its first decision, and confirm what nobody else has."""
+def test_a_leader_that_was_suspended_checks_the_clock_before_it_decides(seed: int) -> None:
+    """It would resign in the middle of its first decision, and confirm records that no other node has."""
     scenario = Scenario(seed, controllers=True).with_leader()
     scenario.workload.stop()
     scenario.run_for(1_000)
@@ -55,7 +56,7 @@ def test_a_leader_that_stood_still_decides_nothing_before_it_looks_at_the_clock(
 
 
 def test_a_state_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = controller_node.state_hash
+    real = state_hash
     calls: list[None] = []
 
     def always_another(metadata: MetadataState) -> bytes:

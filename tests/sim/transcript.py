@@ -1,12 +1,10 @@
-"""Scenarios as transcripts: commands, and below each what the quorum made of it.
+"""Replay scenarios from transcripts: each command is followed by its output.
 
-    # A comment, and an empty line between two commands.
-    elect
-    ----
-    node 2 leads epoch 1
+# A comment, and an empty line between two commands. elect ---- node 2 leads epoch 1
 
-A test runs the commands and compares; ``python tests/sim/transcript.py tests/scripts/*.txt`` writes what
-happens now into the files, to be read as a diff. Every invariant of the simulator is checked all along.
+A test runs the commands and compares the outputs. ``python -m tests.sim.transcript tests/scripts/*.txt``
+writes the current outputs into the files; read them as a diff. Every invariant of the simulator is checked at
+each step.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from scenario import Scenario
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
@@ -31,21 +28,24 @@ from kraft_wire.protocol.messages.incremental_alter_configs_response import (
     IncrementalAlterConfigsResponse,
 )
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.sim import checkers
-from kraft_wire.sim.controller_node import ControllerNode, state_hash
-from kraft_wire.sim.disk import Disk, flipped
-from kraft_wire.sim.node import SimNode
-from kraft_wire.sim.violations import Violation
+from kraft_wire.sim.checkers.checkers import ALL
+from kraft_wire.sim.checkers.violations import Violation
+from kraft_wire.sim.machines.controller_node import ControllerNode
+from kraft_wire.sim.machines.disk import Disk, flipped
+from kraft_wire.sim.machines.metadata_state import state_hash
+from kraft_wire.sim.machines.node import SimNode
+from tests.sim.scenario import Scenario
 
 BROKER = 4
 SET = 0
 CONFIGS_VERSION = 1
 SETTING = "ssl.keystore.location"
 SEPARATOR = "----"
+CHECKERS = {checker.__name__: checker for checker in ALL}
 
 
 class Transcript:
-    """Executes commands; each returns the lines that stand below it."""
+    """A simulated quorum that executes commands. Each command returns the lines of its output."""
 
     def __init__(self) -> None:
         self._scenario: Scenario | None = None
@@ -84,7 +84,7 @@ class Transcript:
         }
 
     def execute(self, line: str) -> list[str]:
-        """Run one command. What ends the quorum is what it says."""
+        """Run one command and return its output. A violation is part of the output."""
         name, *words = line.split()
         settings = dict(word.split("=") for word in words if "=" in word)
         numbers = [self._number(word) for word in words if "=" not in word and ">" not in word]
@@ -96,7 +96,7 @@ class Transcript:
             return [str(violation)]
 
     def _number(self, word: str) -> int:
-        """A node's id; ``leader`` is the one that was elected last, and then it may be down."""
+        """Return a node's id. ``leader`` is the node that was elected last; it may be down by then."""
         return self._leader_id if word == "leader" else int(word)
 
     @property
@@ -110,8 +110,8 @@ class Transcript:
     # Life.
 
     def _cluster(self, settings: dict[str, str], **_: Any) -> Iterator[str]:
-        """``without`` names invariants that what is done to the nodes breaks by itself."""
-        without = [getattr(checkers, name) for name in settings.pop("without", "").split(",") if name]
+        """Build a cluster. ``without`` names invariants that the scenario itself breaks."""
+        without = [CHECKERS[name] for name in settings.pop("without", "").split(",") if name]
         values: dict[str, Any] = {name: int(value) for name, value in settings.items()}
         self._scenario = Scenario(values.pop("seed", 1), without=without, **values)
         yield from ()
@@ -127,7 +127,7 @@ class Transcript:
         yield from ()
 
     def _power_cut(self, numbers: list[int], **_: Any) -> Iterator[str]:
-        """All that isn't flushed is lost."""
+        """Cut the power: everything that isn't flushed is lost."""
         for node in self._nodes(numbers):
             node.disk.lose_unflushed()
             node.lose_power(self.scenario.chance)
@@ -153,7 +153,7 @@ class Transcript:
         yield from ()
 
     def _elect(self, **_: Any) -> Iterator[str]:
-        """Run until somebody leads and everybody who can hear of it knows."""
+        """Run until there is a leader and every node that it can reach knows it."""
         self.scenario.until(lambda: self._settled_leader() is not None)
         leader = self._settled_leader()
         assert leader is not None
@@ -161,7 +161,7 @@ class Transcript:
         yield f"node {leader.id} leads epoch {leader.raft.epoch}"
 
     def _commit(self, numbers: list[int], **_: Any) -> Iterator[str]:
-        """Run until a leader has committed everything below an offset, and not a moment longer."""
+        """Run exactly until a leader has committed everything below an offset."""
 
         def is_committed() -> bool:
             leader = self.scenario.cluster.leader
@@ -178,7 +178,7 @@ class Transcript:
         return leader
 
     def _propose(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
-        """So many batches of one record each, a few milliseconds apart."""
+        """Propose so many batches of one record each, a few milliseconds apart."""
         node = self._nodes([self._number(settings.get("to", "leader"))])[0]
         for _number in range(numbers[0]):
             if not self.scenario.workload.propose_to(node, 1, 0):
@@ -191,8 +191,8 @@ class Transcript:
         yield f"node {node.id} has {node.raft.log_end_offset}, high watermark {node.raft.high_watermark}"
 
     def _configure(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
-        """Ask a controller so many times for new defaults of brokers' settings: ``settings`` of them at once,
-        each ``bytes`` long."""
+        """Change the brokers' default configs so many times: ``settings`` of them in one request, each
+        ``bytes`` long."""
         node = self._nodes([self._number(settings.get("to", "leader"))])[0]
         assert isinstance(node, ControllerNode), "cores alone take no requests: `cluster controllers=1`"
         for _number in range(numbers[0]):
@@ -210,7 +210,7 @@ class Transcript:
         self._asked[token[0]] = f"is answered {ErrorCode.of(response.responses[0].error_code).name}"
 
     def _answers(self, **_: Any) -> Iterator[str]:
-        """What became of what was asked for with ``configure``."""
+        """Show the results of the requests of ``configure``."""
         for said, count in Counter(self._asked).items():
             yield f"{count} {said}"
 
@@ -230,8 +230,8 @@ class Transcript:
         yield from ()
 
     def _unroutable(self, numbers: list[int], pairs: list[tuple[int, int]], **_: Any) -> Iterator[str]:
-        """Before it starts: the first of each pair can't reach the second where that says it listens, only at
-        a bootstrap server's address."""
+        """Let the first node of each pair, before it starts, reach the second only at a bootstrap server's
+        address, not at its advertised one."""
         for one, other in pairs:
             self.scenario.make_unroutable(self.scenario.cluster.nodes[one], other)
         yield from ()
@@ -255,7 +255,7 @@ class Transcript:
         yield from ()
 
     def _flip_bit(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
-        """One bit of the batch at an offset."""
+        """Flip one bit of the batch at an offset."""
         for node in self._nodes(numbers):
             index = node.disk.bases.index(int(settings["offset"]))
             batch = node.disk.batches[index]
@@ -276,7 +276,8 @@ class Transcript:
         yield from ()
 
     def _new_disk(self, numbers: list[int], settings: dict[str, str], **_: Any) -> Iterator[str]:
-        """Formatted as at first; or, with a ``directory``, under that id and without voters."""
+        """Replace the disk by one as at first; or, with ``directory``, by one with that id and without
+        voters."""
         for node in self._nodes(numbers):
             if "directory" in settings:
                 directory_id = Uuid(bytes([int(settings["directory"])] * 16))
@@ -314,7 +315,7 @@ class Transcript:
             )
 
     def _applied(self, numbers: list[int], **_: Any) -> Iterator[str]:
-        """Whose state machines are alike, what isn't committed included."""
+        """Show which nodes have the same state, including records that aren't committed."""
         alike: dict[bytes, list[int]] = {}
         for node in self._nodes(numbers):
             if node.is_up:
@@ -357,7 +358,7 @@ def _state_of(node: SimNode) -> bytes:
 
 
 def replay(text: str) -> str:
-    """The transcript as it is now."""
+    """Return the transcript with its current outputs."""
     transcript = Transcript()
     lines: list[str] = []
     is_output = False
@@ -377,7 +378,7 @@ def _below(output: list[str]) -> list[str]:
 
 
 def main(paths: list[str]) -> None:
-    """Write into each file what happens now."""
+    """Write the current outputs into each file."""
     for path in map(Path, paths):
         path.write_text(replay(path.read_text()))
 

@@ -1,4 +1,4 @@
-"""Batches of logs on disk, by what the options ask for."""
+"""Batches of logs on disk, by the options."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from metadata_logs import LogWriter
-from spark_readers import Row, batch, batch_reader
 
 from kraft_wire.log.batch import encode_batch
+from kraft_wire.logs.ranges import DataLoss
 from kraft_wire.spark.options import BadOption
-from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.reading import CorruptSegment, UnreadableRecords
+from tests.support.metadata_logs import LogWriter
+from tests.support.spark_readers import Row, batch, batch_reader
 
 JAVA_LOG = Path(__file__).parents[1] / "log/data/java-4.4.0"
 Make = Callable[..., LogWriter]
@@ -23,7 +23,7 @@ Make = Callable[..., LogWriter]
 
 @pytest.fixture
 def log(make_log: Make) -> LogWriter:
-    """Offsets 0 to 9, a snapshot of them, 10 to 13 in epoch 2, of which 12 is committed."""
+    """Offsets 0 to 9 with a snapshot of them, and 10 to 13 in epoch 2; everything below 12 is committed."""
     log = make_log("one")
     for _ in range(3):
         log.append()
@@ -119,11 +119,14 @@ def test_clusters_that_the_end_does_not_name_are_not_read(
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"startingOffsets": at("one", 1, 5)}, "cluster one: the start of the range is offset 5.*trimmed"),
-        ({"startingOffsets": at("one", 2, 15)}, "offset 15 of epoch 2: the log was cut"),
+        ({"startingOffsets": at("one", 1, 5)}, "cluster one: the start of the range is offset 5.*deleted"),
+        ({"startingOffsets": at("one", 2, 15)}, "offset 15 of epoch 2: the log was truncated"),
         ({"startingOffsets": at("one", 1, 12)}, "offset 12 of epoch 1: .* records of another epoch"),
         ({"endingOffsets": at("one", 2, 15)}, "cluster one: the end of the range is offset 15"),
-        ({"endingOffsets": at("no", 2, 15)}, "cluster no: .* no log of this cluster.*are there: one"),
+        (
+            {"endingOffsets": at("no", 2, 15)},
+            "cluster no: .* no log of this cluster.*clusters with logs: one",
+        ),
         ({"startingOffsets": at("no", 2, 15)}, "cluster no: offset 15 of epoch 2 was asked for"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Filters that Spark hands over: what is read less, and what Spark has to look at itself."""
+"""Filters that Spark passes: what isn't read, and what Spark must still filter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from metadata_logs import LogWriter
 from pyspark.sql.datasource import (
     EqualNullSafe,
     EqualTo,
@@ -21,9 +20,10 @@ from pyspark.sql.datasource import (
     Not,
     StringStartsWith,
 )
-from spark_readers import Row, batch, batch_reader, rows
 
 from kraft_wire.spark.source import FilteringLogReader, LogReader
+from tests.support.metadata_logs import LogWriter
+from tests.support.spark_readers import Row, batch, batch_reader, rows
 
 Make = Callable[..., LogWriter]
 CLUSTER, OFFSET, TYPE, JSON = ("cluster",), ("offset",), ("type",), ("json",)
@@ -31,7 +31,7 @@ CLUSTER, OFFSET, TYPE, JSON = ("cluster",), ("offset",), ("type",), ("json",)
 
 @pytest.fixture
 def logs(make_log: Make) -> list[LogWriter]:
-    """Two clusters: one of offsets 0 to 12, of which the first 4 are in a snapshot only; one of 0 to 3."""
+    """Two clusters: one with offsets 0 to 12, the first 4 of them only in a snapshot; one with 0 to 3."""
     one, two = make_log("a"), make_log("b", "two")
     one.append()
     one.snapshot()
@@ -51,7 +51,7 @@ def filtered(path: Path, filters: list[Filter], **options: str) -> tuple[list[Ro
 
 
 def is_wanted(row: Row, each: Filter) -> bool:
-    """What Spark makes of a filter."""
+    """Apply a filter as Spark does."""
     value = row[each.attribute[0]]  # type: ignore[attr-defined]
     match each:
         case EqualTo() | EqualNullSafe():
@@ -153,6 +153,6 @@ def test_damage_is_filtered_by_cluster(tmp_path: Path, logs: list[LogWriter]) ->
 
 
 def test_only_where_it_is_asked_for_a_reader_takes_filters(tmp_path: Path, logs: list[LogWriter]) -> None:
-    """Spark refuses one that does unless its setting allows it."""
+    """Spark refuses such a reader unless its setting allows it."""
     assert type(batch_reader(tmp_path)) is LogReader
     assert "pushFilters" not in vars(LogReader)

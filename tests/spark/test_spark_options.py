@@ -1,4 +1,4 @@
-"""Options as Spark hands them over: with names in lower case, all of them texts."""
+"""Options as Spark passes them: names in lower case, all values text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from kraft_wire.logs.positions import LogPosition
 from kraft_wire.spark.options import COMMITTED, EARLIEST, LATEST, BadOption, Options, parse_options
-from kraft_wire.spark.positions import LogPosition
 
 PATH = {"path": "/logs"}
 
@@ -100,6 +100,6 @@ def test_an_option_that_is_misspelt_is_no_default(name: str, hint: str) -> None:
 
 
 def test_the_names_of_all_options_are_known() -> None:
-    """Those of the connection to a quorum among them."""
+    """Also those of the connection to a quorum."""
     options = {"bootstrap.controllers": "one:9093", "cluster.id": "two", "kafka.security.protocol": "SSL"}
     assert parse_options({**options, "request.timeout.ms": "1", "default.api.timeout.ms": "2"}).quorum

@@ -1,4 +1,4 @@
-"""Streams of logs on disk: what each trigger reads while logs grow, are rolled, trimmed and cut."""
+"""Streams of logs on disk: what each trigger reads while logs grow, roll, and are truncated or trimmed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from random import Random
 from threading import Thread
 
 import pytest
-from metadata_logs import LogWriter
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
-from spark_readers import Row, Stream, batch, rows, source, stream_reader
 
-from kraft_wire.spark.admission import shares
+from kraft_wire.logs.admission import shares
+from kraft_wire.logs.ranges import DataLoss
 from kraft_wire.spark.options import BadOption
-from kraft_wire.spark.ranges import DataLoss
 from kraft_wire.spark.reading import CorruptSegment
+from tests.support.metadata_logs import LogWriter
+from tests.support.spark_readers import Row, Stream, batch, rows, source, stream_reader
 
 JAVA_LOG = Path(__file__).parents[1] / "log/data/java-4.4.0"
 Make = Callable[..., LogWriter]
@@ -189,7 +189,7 @@ def lost_by(what: str) -> Callable[[Callable[[LogWriter], None]], Callable[[LogW
     return note
 
 
-@lost_by("offset 10 of epoch 1: what is behind it was trimmed; there are offsets 14 to")
+@lost_by("offset 10 of epoch 1: the records after it were deleted; there are offsets 14 to")
 def trimmed_above_the_position(log: LogWriter) -> None:
     log.append()
     log.lead(2)
@@ -199,20 +199,20 @@ def trimmed_above_the_position(log: LogWriter) -> None:
     log.trim(14)
 
 
-@lost_by("offset 10 of epoch 1: the log was cut, or is another one; there are offsets 0 to offset 8")
+@lost_by("offset 10 of epoch 1: the log was truncated, or is another one; there are offsets 0 to offset 8")
 def cut_below_the_position(log: LogWriter) -> None:
     log.cut(7)
     log.lead(2)
 
 
-@lost_by("offset 10 of epoch 1: the log was cut, and has records of another epoch there")
+@lost_by("offset 10 of epoch 1: the log was truncated, and has records of another epoch there")
 def cut_below_the_position_and_grown_beyond(log: LogWriter) -> None:
     log.cut(7)
     log.lead(2)
     log.append(5)
 
 
-@lost_by("offset 10 of epoch 1: the log was cut, and has records of another epoch there")
+@lost_by("offset 10 of epoch 1: the log was truncated, and has records of another epoch there")
 def cut_below_the_position_and_grown_to_it(log: LogWriter) -> None:
     log.cut(7)
     log.lead(2)
@@ -322,7 +322,7 @@ def test_a_cluster_that_goes_before_its_snapshot_was_read_is_waited_for(
 
 
 def test_a_copy_that_goes_further_is_read_on(tmp_path: Path, log: LogWriter, make_log: Make) -> None:
-    """The leader's folder isn't there any more, a follower's is, with the same records."""
+    """The leader's folder is missing, a follower's has the same records."""
     follower = make_log("b")
     for _ in range(3):
         follower.append()
@@ -362,8 +362,8 @@ def test_a_stream_that_read_all_waits_until_as_much_is_committed(tmp_path: Path,
 
 
 class BusyLeader(Thread):
-    """Writes to a log what a cluster under way might: appends of any size, elections that cut what isn't
-    committed, segments and snapshots."""
+    """A writer that does to a log what a busy cluster might: appends of any size, elections that truncate
+    uncommitted records, segments and snapshots."""
 
     def __init__(self, log: LogWriter, steps: int) -> None:
         super().__init__()

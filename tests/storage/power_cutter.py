@@ -1,8 +1,8 @@
-"""A store on an ext4 of its own whose power is cut at random moments: ``python power_cutter.py SEED CUTS``.
+"""Cut the power of a store on its own ext4 at random moments: ``python power_cutter.py SEED CUTS``.
 
-A child writes, and says through a pipe what it is about to do and what was reported to be done. The parent
-shuts the file system down as if the power were gone (nothing that isn't flushed gets to the disk), mounts it
-again, and compares. Needs root, for the loop device and the mount.
+A child process writes, and reports through a pipe what it is about to do and what was acknowledged. The
+parent shuts the file system down as a power cut would (nothing that isn't flushed reaches the disk), mounts
+it again, and compares. Needs root, for the loop device and the mount.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from power_disk import IN_MEMORY, PowerDisk
-from storage_samples import data_batch, leader_change
-
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.storage.errors import DiskFailed
-from kraft_wire.storage.incoming_snapshot import IncomingSnapshot
-from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.log.metadata_log import LogConfig
+from kraft_wire.storage.snapshots.incoming_snapshot import IncomingSnapshot
 from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import data_batch, leader_change
+from tests.support.power_disk import IN_MEMORY, PowerDisk
 
 LONGEST_WRITING_S = 0.02
 CONFIG = LogConfig(segment_bytes=6000, tail_cache_bytes=1000)
 
 
 def batch_at(base_offset: int, epoch: int, *, first: bool) -> bytes:
-    """The batch that anybody would write there."""
+    """Return the only batch that is ever written at this place."""
     if first:
         return leader_change(base_offset, epoch)
     size = 20_000 if (base_offset + epoch) % 41 == 0 else 20 + (base_offset * 13 + epoch) % 400
@@ -41,7 +40,7 @@ def batch_at(base_offset: int, epoch: int, *, first: bool) -> bytes:
 
 
 class Writer:
-    """The child: does anything, says so before and after."""
+    """The child: it does random things, and reports each one before and after."""
 
     def __init__(self, folder: Path, pipe: int, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -101,7 +100,7 @@ class Writer:
             batch.header.base_offset for batch in log.batches(max(log.start_offset, self._newest_end()))
         ]
         if starts:
-            self.elect()  # who truncates follows a leader of a later epoch
+            self.elect()  # a follower truncates for the leader of a later epoch
             offset = self.chance.choice(starts)
             self.say("truncating", offset)
             self.say("truncated", log.truncate_to(offset))
@@ -125,7 +124,7 @@ class Writer:
             self.store.snapshots.delete(snapshot_id)
 
     def install(self) -> None:
-        """A follower that fell behind."""
+        """Install a snapshot, as a follower does that fell behind."""
         self.elect()
         snapshot_id = SnapshotId(self.store.log.end_offset + self.chance.randrange(1, 50), self.epoch)
         data = b"".join(encode_snapshot(snapshot_id, [], [b"state"] * 50, 0, 0))
@@ -139,7 +138,7 @@ class Writer:
 
 
 class Expected:
-    """What must be on the disk, and what may be, by what the child said."""
+    """The contents that the disk must have, and those that it may have, by the child's reports."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -179,7 +178,7 @@ class Expected:
                 self.batches, self.durable_end = {}, self.snapshot.end_offset
 
     def check(self, store: Store) -> None:
-        """What was found after the cut."""
+        """Compare what was found after the cut."""
         log, latest = store.log, store.snapshots.latest or SnapshotId(0, 0)
         assert store.recovery.corrupt_quorum_state is None
         assert not store.recovery.corrupt_snapshots
@@ -203,8 +202,8 @@ class Expected:
         else:
             assert self.election == (0, 0)
 
-    def begin_anew(self, store: Store) -> None:
-        """From what was found."""
+    def continue_from(self, store: Store) -> None:
+        """Expect from now on what was found."""
         self.heard.append("power cut")
         self.batches = {b.header.base_offset: b.data for b in store.log.batches(store.log.start_offset)}
         self.durable_end = store.log.end_offset
@@ -229,7 +228,7 @@ class PowerCutter:
         os.sync()
 
     def cycle(self) -> None:
-        """Write for a moment, lose power, look."""
+        """Write for a moment, cut the power, and check."""
         readable, writable = os.pipe()
         seed = self.chance.randrange(2**32)
         child = os.fork()
@@ -238,7 +237,7 @@ class PowerCutter:
             _write_until_the_disk_fails(self.folder, writable, seed)
         os.close(writable)
         if self.chance.random() < 0.8:
-            # Most cuts are for the writing: let it open its folder first.
+            # Let the child open its folder first, so that most cuts happen while it writes.
             heard = os.read(readable, 1)
         else:
             heard = b""
@@ -260,18 +259,18 @@ class PowerCutter:
         store = Store.open(self.folder, node_id=1, config=CONFIG)
         try:
             self.expected.check(store)
-            self.expected.begin_anew(store)
+            self.expected.continue_from(store)
         finally:
             store.close()
 
 
 def _write_until_the_disk_fails(folder: Path, pipe: int, seed: int) -> None:
-    """Never returns."""
+    """Write for ever; never returns."""
     status = 1
     try:
         Writer(folder, pipe, seed).run()
     except (DiskFailed, OSError):
-        status = 0  # as it should
+        status = 0  # as expected
     finally:
         if status:
             sys.excepthook(*sys.exc_info())

@@ -9,7 +9,7 @@ from kraft_wire.log.batch import encode_batch, split_batches
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage, Voter
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.log import LogConfig, MetadataLog
+from kraft_wire.storage.log.metadata_log import LogConfig, MetadataLog
 
 TIMESTAMP_MS = 1_795_262_005_000
 FIRST_SEGMENT = "00000000000000000000.log"
@@ -18,7 +18,7 @@ SMALL_SEGMENTS = LogConfig(segment_bytes=2000, tail_cache_bytes=1000)
 
 
 def leader_change(base_offset: int, epoch: int) -> bytes:
-    """The batch with which leader 1 begins an epoch."""
+    """Return the batch with which leader 1 starts an epoch."""
     voters = [Voter(voter_id=1)]
     message = LeaderChangeMessage(leader_id=1, voters=voters, granting_voters=voters)
     return encode_control_batch(base_offset, epoch, TIMESTAMP_MS + base_offset, [message])
@@ -27,14 +27,14 @@ def leader_change(base_offset: int, epoch: int) -> bytes:
 def data_batch(
     base_offset: int, epoch: int, count: int = 1, value_size: int = 20, timestamp_ms: int | None = None
 ) -> bytes:
-    """A batch of ``count`` records whose values differ."""
+    """Return a batch of ``count`` records whose values differ."""
     values = [f"value {base_offset + n} ".encode().ljust(value_size, b".") for n in range(count)]
     time = TIMESTAMP_MS + base_offset if timestamp_ms is None else timestamp_ms
     return encode_batch(base_offset, epoch, time, values)
 
 
 def epoch_batches(base_offset: int, epoch: int, counts: Sequence[int], value_size: int = 20) -> list[bytes]:
-    """A leader's first batch, and data batches of so many records behind it."""
+    """Return a leader's first batch, and data batches with these record counts after it."""
     batches = [leader_change(base_offset, epoch)]
     offset = base_offset + 1
     for count in counts:
@@ -58,7 +58,7 @@ def write_log(
     config: LogConfig = SMALL_SEGMENTS,
     quorum_epoch: int | None = None,
 ) -> None:
-    """A log that was written one batch at a time, flushed, and closed."""
+    """Write a log one batch at a time, flush it, and close it."""
     log = open_log(folder, config, quorum_epoch)
     for batch in batches:
         log.append([batch])
@@ -66,7 +66,7 @@ def write_log(
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder."""
+    """Return every file of a folder."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 

@@ -1,4 +1,4 @@
-"""Writing: short writes go on, replaced files are whole, the first failure sticks."""
+"""Writing: short writes are completed, replaced files are whole, and the first failure is final."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from storage_samples import all_bytes, data_batch, epoch_batches, open_log
 
 from kraft_wire.storage.disk import Disk, read_at
 from kraft_wire.storage.errors import DiskFailed
-from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.log.metadata_log import LogConfig
+from tests.storage.storage_samples import all_bytes, data_batch, epoch_batches, open_log
 
 INPUT_OUTPUT_ERROR = OSError(errno.EIO, os.strerror(errno.EIO))
 

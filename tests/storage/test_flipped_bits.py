@@ -1,6 +1,6 @@
-"""A bit of any file flips while a voter of a quorum of three is down. Started again, it has what it had, or
-knows what it lacks, or refuses and names the file; and so it does when it is started once more.
-"""
+"""Flip a bit of any file while a voter of a quorum of three is down. When it starts again, it has all its
+data, or knows what it lacks, or refuses to start and names the file. Starting once more gives the same
+result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 import pytest
-from storage_samples import all_bytes, data_batch, epoch_batches, flip
 
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
@@ -21,9 +20,10 @@ from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.server.assembly import bootstrap_of, durable_state
 from kraft_wire.storage.errors import CorruptFile
-from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.remembered import LOST_BELOW, NO_VOTE_UP_TO, remembered_text
+from kraft_wire.storage.log.metadata_log import LogConfig
+from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, guard_text
 from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import all_bytes, data_batch, epoch_batches, flip
 
 NODE_ID: Final = 1
 PROPERTIES: Final = MetaProperties("q3YRw3NrQz6yVPNUPcbbDA", NODE_ID, Uuid.parse("AAAAAAAAAAAAAAAAAAAACg"))
@@ -31,13 +31,13 @@ ELECTION: Final = ElectionState(2, 7, 2, Uuid.parse("AAAAAAAAAAAAAAAAAAAACw"))
 VOTERS: Final = VotersRecord(voters=[Voter(voter_id=id) for id in (1, 2, 3)])
 CONTROL: Final = (KRaftVersionRecord(kraft_version=1), VOTERS)
 MAY_REFUSE: Final = {"meta.properties"}
-"""Nobody else has what is in it."""
+"""Files whose contents no other node has."""
 
 FLIPS_A_FILE: Final = 24
 
 
 class Found(msgspec.Struct):
-    """What a node goes on with."""
+    """The state that a node starts with."""
 
     properties: MetaProperties
     election: ElectionState | None
@@ -74,7 +74,7 @@ def find(path: Path) -> Found:
 
 
 def write_folder(path: Path, remembered: dict[str, int]) -> None:
-    """Records to offset 60 in several segments and epochs, snapshots, and all the files beside them."""
+    """Write records up to offset 60 in several segments and epochs, snapshots, and all other files."""
     path.mkdir()
     (path / "meta.properties").write_text(meta_properties_text(PROPERTIES))
     store = open_store(path)
@@ -92,11 +92,11 @@ def write_folder(path: Path, remembered: dict[str, int]) -> None:
     legacy = encode_snapshot(SnapshotId(0, 0), [], [b"value"], 0, 0)
     (path / "bootstrap.checkpoint").write_bytes(b"".join(legacy))
     for name, number in remembered.items():
-        (path / "__cluster_metadata-0" / name).write_text(remembered_text(number))
+        (path / "__cluster_metadata-0" / name).write_text(guard_text(number))
 
 
 def problems(found: Found, before: Found) -> list[str]:
-    """What a node must not go on with."""
+    """Return what a node must not start with."""
     loss = before.end_offset if found.end_offset < before.end_offset else before.lost_below_offset
     newest = max(found.snapshots, default=SnapshotId(0, 0))
     forgot_votes = found.election is None and found.no_vote_up_to_epoch < ELECTION.leader_epoch
@@ -138,7 +138,7 @@ FILES: Final = [
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No power is cut here, and flushes are most of the time."""
+    """Skip flushes, which take most of the time: no power is cut here."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     monkeypatch.setattr(os, "fdatasync", lambda fd: None)
 

@@ -1,4 +1,4 @@
-"""A node's folders: formatted, ours, not in use; leftovers go."""
+"""A node's folders: formatted, of this node, and not in use; leftovers are removed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_folder_of_another_cluster(path: Path) -> None:
 
 
 def test_a_folder_of_another_node(path: Path) -> None:
-    with pytest.raises(WrongFolder, match=r"node\.id is 7 and should be 8"):
+    with pytest.raises(WrongFolder, match=r"its node\.id is 7, that of the configuration is 8"):
         open_folder(path, node_id=8)
 
 
@@ -137,17 +137,17 @@ def test_a_refused_folder_is_not_left_locked(path: Path) -> None:
     ["", "version: 0\n", "version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", "version: 0\ntopic_id: J8aA"],
 )
 def test_a_damaged_partition_metadata_is_made_anew(path: Path, damaged: str) -> None:
-    """What is in it is always the same: no reason to keep a controller from starting."""
+    """Its contents are always the same, so the controller can start."""
     open_folder(path, node_id=7).close()
     file = path / "__cluster_metadata-0" / "partition.metadata"
     whole = file.read_text()
     file.write_text(damaged)
     folder = open_folder(path, node_id=7)
-    assert folder.mended == [file]
+    assert folder.rebuilt == [file]
     folder.close()
     assert file.read_text() == whole
     folder = open_folder(path, node_id=7)
-    assert folder.mended == []
+    assert folder.rebuilt == []
     folder.close()
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storage_samples import TIMESTAMP_MS, contents
 
 from kraft_wire.log.batch import record_values
 from kraft_wire.log.control import decode_control_batch
@@ -21,6 +20,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.errors import AlreadyFormatted, CorruptFile, DiskFailed, WrongFolder
 from kraft_wire.storage.format import Checkpoint, FormatPlan, format_folders
 from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import TIMESTAMP_MS, contents
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 DIRECTORY = Uuid.parse("J8aAPcfLQt2bqs1JT_rMgQ")

@@ -1,4 +1,4 @@
-"""``kraft-wire fsck``: it finds damage in every file, touches nothing, and repairs what can be repaired."""
+"""``kraft-wire fsck`` finds damage in every file, changes nothing, and repairs what can be repaired."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from storage_samples import change_file, epoch_batches, flip
 
 from kraft_wire.cli import main
 from kraft_wire.cli.fsck import EXIT_CANNOT_LOOK, EXIT_DAMAGED, EXIT_WHOLE
@@ -25,9 +24,15 @@ from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.inspection import NOT_WHOLE, Finding, inspect
-from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.remembered import LOST_BELOW, LOST_BELOW_UNLESS_ALONE, NO_VOTE_UP_TO, remembered_text
+from kraft_wire.storage.log.metadata_log import LogConfig
+from kraft_wire.storage.recovery.vote_guards import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    guard_text,
+)
 from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import change_file, epoch_batches, flip
 
 Capture = pytest.CaptureFixture[str]
 
@@ -40,7 +45,7 @@ SEGMENT_BYTES = 5000
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No power is cut here, and flushes are most of the time."""
+    """Skip flushes, which take most of the time: no power is cut here."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     monkeypatch.setattr(os, "fdatasync", lambda fd: None)
 
@@ -55,7 +60,7 @@ def voters(*ids: int) -> VotersRecord:
 
 
 def written(path: Path, *voter_ids: int) -> Path:
-    """A folder of ours: three segments with entries in their indexes, two epochs, two snapshots."""
+    """A folder of kraft-wire: three segments with index entries, two epochs, two snapshots."""
     path.mkdir(exist_ok=True)
     identity = MetaProperties("cluster", NODE_ID, Uuid(bytes(range(16))))
     (path / "meta.properties").write_text(meta_properties_text(identity))
@@ -95,7 +100,7 @@ def segments(path: Path) -> list[Path]:
 
 
 def fingerprint(path: Path) -> dict[str, tuple[str, int]]:
-    """Every file, what is in it, and when that was written."""
+    """Return every file with its contents and its time of change."""
     return {
         str(file.relative_to(path)): (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns)
         for file in sorted(path.rglob("*"))
@@ -104,7 +109,7 @@ def fingerprint(path: Path) -> dict[str, tuple[str, int]]:
 
 
 def look(path: Path) -> dict[str, Finding]:
-    """Every file's finding. Nothing has changed then."""
+    """Return every file's finding, and check that nothing has changed."""
     before = fingerprint(path)
     found = inspect(path)
     assert fingerprint(path) == before
@@ -112,7 +117,7 @@ def look(path: Path) -> dict[str, Finding]:
 
 
 def damaged(path: Path) -> list[str]:
-    """The names of the files that aren't whole."""
+    """Return the names of the files that aren't whole."""
     return [name for name, finding in look(path).items() if finding.status in NOT_WHOLE]
 
 
@@ -163,11 +168,76 @@ def test_a_new_folder_is_whole(tmp_path: Path) -> None:
     assert damaged(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["nothing", "empty"])
-def test_where_there_is_nothing_to_look_at(tmp_path: Path, name: str, capsys: Capture) -> None:
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("nothing", "nothing: No such file or directory"),
+        ("nothing/__cluster_metadata-0", "No such file or directory"),
+        (
+            "empty",
+            "empty: neither meta.properties nor __cluster_metadata-0 is there: the folder is not formatted",
+        ),
+        ("file", "file: is a file; give the folder with meta.properties"),
+    ],
+)
+def test_where_there_is_nothing_to_look_at(
+    tmp_path: Path, name: str, complaint: str, capsys: Capture
+) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
     assert fsck(tmp_path / name) == EXIT_CANNOT_LOOK
-    assert "not formatted" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert complaint in err and err.count("\n") == 1
+    assert "storage format" not in err, "formatting is no rescue"
+
+
+def test_a_broker_s_folder_is_named_as_one(ours: Path, capsys: Capture) -> None:
+    for name in ("topic-0", "topic-1", "a-b-12"):
+        (ours / name).mkdir()
+    assert fsck(ours) == EXIT_WHOLE
+    assert (
+        "a broker's folder: only the cluster metadata is checked, not the 3 topic" in capsys.readouterr().out
+    )
+
+
+def test_the_exit_status_tells_of_damage_though_nobody_reads_the_output(ours: Path) -> None:
+    for expected in (EXIT_WHOLE, EXIT_DAMAGED):
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, "-m", "kraft_wire", "fsck", str(ours)]
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+        os.close(write)
+        assert (done.returncode, done.stderr) == (expected, b"")
+        flip(segments(ours)[1], 400)
+
+
+@pytest.mark.parametrize("is_static", [False, True])
+def test_a_voter_with_peers_needs_no_repair(tmp_path: Path, is_static: bool, capsys: Capture) -> None:
+    path = written(tmp_path / "data", *(() if is_static else (NODE_ID, 2, 3)))
+    if is_static:
+        state = quorum_state_text(ElectionState(2, EPOCH), 0, [NODE_ID, 2, 3])
+        (partition(path) / "quorum-state").write_text(state)
+    for file in partition(path).glob("*15-*.checkpoint"):
+        file.unlink()  # else a snapshot would hold what is lost
+    flip(segments(path)[1], 400)
+    assert fsck(path) == EXIT_DAMAGED
+    text = capsys.readouterr().out
+    assert f"This node has 2 peers: start it, it fetches offsets 15–{END - 1} from the leader." in text
+    assert "--repair" not in text and "would be lost" not in text
+    store = open_store(path, (NODE_ID, 2, 3))
+    assert (store.log.end_offset, store.lost_below_offset) == (15, END)
+
+
+def test_a_voter_with_peers_that_lost_its_log_gets_it_from_them(tmp_path: Path, capsys: Capture) -> None:
+    path = written(tmp_path / "data", NODE_ID, 2)
+    for file in (*segments(path), *partition(path).glob("*.checkpoint")):
+        if "0" * 20 + "-" not in file.name:
+            file.unlink()
+    assert fsck(path) == EXIT_DAMAGED
+    text = capsys.readouterr().out
+    assert f"This node has 1 peer: start it, it fetches offsets 0–{END - 1} from the leader." in text
+    store = open_store(path)
+    assert (store.log.end_offset, store.lost_below_offset) == (0, END)
 
 
 def test_what_is_neither_good_nor_bad_is_listed(ours: Path) -> None:
@@ -186,7 +256,7 @@ def test_what_is_neither_good_nor_bad_is_listed(ours: Path) -> None:
 
 
 def every_bit(size_bytes: int, count: int) -> list[tuple[int, int]]:
-    """Some positions and bits, the first and the last byte among them."""
+    """Return some positions and bits, among them the first and the last byte."""
     step = max(1, size_bytes // count)
     return [(position, position % 8) for position in [*range(0, size_bytes, step), size_bytes - 1]]
 
@@ -206,9 +276,9 @@ FILES = [
 
 
 def with_notes(path: Path) -> Path:
-    """The same, with something to remember."""
+    """The same folder, with vote guards."""
     for name in (LOST_BELOW, NO_VOTE_UP_TO):
-        (partition(path) / name).write_text(remembered_text(END))
+        (partition(path) / name).write_text(guard_text(END))
     return path
 
 
@@ -256,12 +326,12 @@ def test_a_flipped_bit_is_found_in_java_s_files_too(javas: Path, name: str) -> N
         whole = segment.read_bytes()
         for position in range(0, len(whole), max(1, len(whole) // 60)):
             flip(segment, position)
-            # An epoch that rises shows in the batch behind it, which may be in the next segment.
+            # A risen epoch is noticed only in the next batch, which may be in the next segment.
             assert any(name.endswith(".log") for name in damaged(javas)), (segment.name, position)
             segment.write_bytes(whole)
 
 
-# --- what is said of it
+# --- what the report says
 
 
 def test_the_first_damage_is_named_with_what_it_would_cost(ours: Path, capsys: Capture) -> None:
@@ -273,13 +343,13 @@ def test_the_first_damage_is_named_with_what_it_would_cost(ours: Path, capsys: C
     assert f"the log was durable up to offset {END}" in text
     assert f"Offsets 15 to at most {END - 1} would be lost" in text
     assert f"kraft-wire fsck {ours} --repair" in text
-    assert "behind the damage in 00000000000000000014.log" in text
+    assert "after the damage in 00000000000000000014.log" in text
 
 
 def test_a_torn_tail_is_named(ours: Path, capsys: Capture) -> None:
     change_file(segments(ours)[-1], lambda data: data.extend(b"\x00" * 7))
     finding = look(ours)[segments(ours)[-1].name]
-    assert (finding.status, finding.offset, finding.holds["bytes_behind"]) == ("torn", END, 7)
+    assert (finding.status, finding.offset, finding.holds["bytes_after"]) == ("torn", END, 7)
     assert fsck(ours) == EXIT_DAMAGED
     assert "the next start cuts it" in capsys.readouterr().out
 
@@ -289,7 +359,7 @@ def test_a_torn_tail_without_a_floor_may_have_been_acknowledged(ours: Path, caps
     change_file(segments(ours)[-1], lambda data: data.extend(b"\x00" * 7))
     assert fsck(ours) == EXIT_DAMAGED
     text = capsys.readouterr().out
-    assert "nobody knows whether it had been flushed" in text
+    assert "it isn't known whether it had been flushed" in text
     assert "never flushed" not in text
 
 
@@ -298,20 +368,20 @@ def test_an_empty_floor_is_not_whole_and_is_made_anew(ours: Path) -> None:
     floor.write_bytes(b"")
     assert damaged(ours) == ["durable-floor"]
     store = open_store(ours)
-    assert store.recovery.made_anew == [floor]
+    assert store.recovery.rebuilt == [floor]
     store.close()
     assert damaged(ours) == []
 
 
 def test_a_log_that_lacks_what_it_had_is_incomplete(ours: Path, capsys: Capture) -> None:
-    (partition(ours) / LOST_BELOW).write_text(remembered_text(END + 1))
+    (partition(ours) / LOST_BELOW).write_text(guard_text(END + 1))
     finding = look(ours)[LOST_BELOW]
     assert finding.status == "incomplete"
     assert f"ends at offset {END}, and had records below {END + 1} once" in finding.problem
     before = fingerprint(ours)
     for options in ((), ("--repair",)):
         assert fsck(ours, *options) == EXIT_DAMAGED
-        assert "gets what it lacks from the leader" in capsys.readouterr().out
+        assert "the node fetches the rest from the leader" in capsys.readouterr().out
     assert fsck(ours, "--json") == EXIT_DAMAGED
     assert msgspec.json.decode(capsys.readouterr().out)["is_whole"] is False
     assert fingerprint(ours) == before
@@ -323,7 +393,7 @@ def test_a_log_that_is_gone_with_its_floor(ours: Path, left: str, capsys: Captur
         if file.name not in (left, "partition.metadata"):
             file.unlink()
     assert fsck(ours) == EXIT_DAMAGED
-    assert "the log is gone" in capsys.readouterr().out
+    assert "the log is missing" in capsys.readouterr().out
 
 
 def test_a_segment_that_is_cut_off_below_the_floor(ours: Path) -> None:
@@ -341,9 +411,9 @@ def test_a_file_that_is_cut_off(ours: Path, name: str, left: float) -> None:
     entry = {".index": 8, ".timeindex": 12}.get(file.suffix)
     file.write_bytes(kept)
     if entry and len(kept) % entry == 0:
-        return  # an index with fewer entries is one
+        return  # an index with fewer entries is valid
     if file.name == "leader-epoch-checkpoint" and left < 0:
-        return  # its last newline says nothing
+        return  # the last newline carries no information
     assert file.name in damaged(ours)
 
 
@@ -416,11 +486,11 @@ def test_damage_that_a_snapshot_makes_up_for_costs_nothing(ours: Path, capsys: C
     assert [found[segment.name].status for segment in segments(ours)[1:]] == ["whole", "whole"]
     assert fsck(ours) == EXIT_DAMAGED
     text = capsys.readouterr().out
-    assert "Nothing is lost but history below offset 14: a snapshot holds what it came to." in text
+    assert "Only history below offset 14 is lost: a snapshot holds the state at that offset." in text
     assert "would be lost" not in text
     rest = b"".join(segment.read_bytes() for segment in segments(ours)[1:])
     text = repaired(ours, capsys)
-    assert "00000000000000000000.log.corrupt-1" in text and "the log begins at offset 14" in text
+    assert "00000000000000000000.log.corrupt-1" in text and "the log now starts at offset 14" in text
     assert b"".join(segment.read_bytes() for segment in segments(ours)) == rest
     store = open_store(ours, (1, 2, 3))
     assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (14, END, None)
@@ -448,13 +518,13 @@ def test_json_says_that_nothing_is_lost(ours: Path, capsys: Capture) -> None:
     assert (said["history_lost_below"], said["lost_offsets"]) == (14, None)
 
 
-# --- a controller that runs
+# --- a running controller
 
 HOLD = """
 import sys
 from pathlib import Path
 from kraft_wire.log.batch import encode_batch
-from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.log.metadata_log import LogConfig
 from kraft_wire.storage.store import Store
 store = Store.open(Path(sys.argv[1]), node_id=1, config=LogConfig(segment_bytes=5000))
 print("open", flush=True)
@@ -471,10 +541,10 @@ def test_the_folder_of_a_running_controller_is_looked_into(ours: Path, capsys: C
         assert held.stdout.readline() == b"open\n"
         for _ in range(5):
             assert fsck(ours) == EXIT_WHOLE
-            assert f"A controller is running on it, process {held.pid}." in capsys.readouterr().out
+            assert f"Process {held.pid} is working on it." in capsys.readouterr().out
         flip(segments(ours)[0], 400)
         assert fsck(ours) == EXIT_DAMAGED
-        assert "Stop the controller" in capsys.readouterr().out
+        assert f"Stop process {held.pid} before" in capsys.readouterr().out
         before = segments(ours)[0].read_bytes()
         assert fsck(ours, "--repair") == EXIT_DAMAGED
         assert "another process holds this lock" in capsys.readouterr().err
@@ -486,7 +556,7 @@ def test_the_folder_of_a_running_controller_is_looked_into(ours: Path, capsys: C
 
 
 def repaired(path: Path, capsys: Capture, left: int = EXIT_WHOLE) -> str:
-    """Repair; what is left is whole then, and repairing it again changes nothing."""
+    """Repair; check that everything left is whole, and that another repair changes nothing."""
     assert fsck(path, "--repair") == left
     text = capsys.readouterr().out
     before = fingerprint(path)

@@ -1,4 +1,4 @@
-"""A snapshot that comes in pieces: verified before it counts, and nothing of it left where it doesn't."""
+"""A snapshot that comes in pieces counts once it is verified; otherwise nothing of it is left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from storage_samples import data_batch, epoch_batches
 
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
@@ -17,10 +16,11 @@ from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.storage.errors import CorruptSnapshot
-from kraft_wire.storage.incoming_snapshot import IncomingSnapshot, VerifiedSnapshot
-from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.snapshots import SnapshotReader
+from kraft_wire.storage.log.metadata_log import LogConfig
+from kraft_wire.storage.snapshots.incoming_snapshot import IncomingSnapshot, VerifiedSnapshot
+from kraft_wire.storage.snapshots.snapshot_store import SnapshotReader
 from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import data_batch, epoch_batches
 
 EPOCH = 3
 ID = SnapshotId(100, EPOCH)
@@ -139,7 +139,7 @@ def test_it_can_begin_anew_and_be_abandoned(store: Store, incoming: IncomingSnap
 def paused_verification(
     incoming: IncomingSnapshot, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]
 ) -> list[VerifiedSnapshot | None]:
-    """Verify in a thread; what the owner does in the middle of it."""
+    """Verify in a thread, and let the owner act in the middle of it."""
     reading, go_on = threading.Event(), threading.Event()
     real = SnapshotReader.batches
 

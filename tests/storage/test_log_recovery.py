@@ -1,4 +1,4 @@
-"""Recovery: a torn tail is cut away, corruption is refused, and nobody takes one for the other."""
+"""Recovery cuts a torn tail away and refuses corruption, and never takes one for the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from pathlib import Path
 
 import google_crc32c
 import pytest
-from storage_samples import (
+
+from kraft_wire.log.batch import encode_batch, split_batches
+from kraft_wire.storage.errors import CorruptLog
+from kraft_wire.storage.log import search
+from kraft_wire.storage.log.durable_floor import FILE_NAME as DURABLE_FLOOR
+from kraft_wire.storage.log.metadata_log import LogConfig
+from tests.storage.storage_samples import (
     FIRST_SEGMENT,
     SMALL_SEGMENTS,
     all_bytes,
@@ -23,12 +29,6 @@ from storage_samples import (
     open_log,
     write_log,
 )
-
-from kraft_wire.log.batch import encode_batch, split_batches
-from kraft_wire.storage import search
-from kraft_wire.storage.durable_floor import FILE_NAME as DURABLE_FLOOR
-from kraft_wire.storage.errors import CorruptLog
-from kraft_wire.storage.log import LogConfig
 
 ONE_SEGMENT = LogConfig()
 EPOCH = 2
@@ -46,12 +46,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def forget_floor(folder: Path) -> None:
-    """As a crash may leave it, and as Java does."""
+    """Remove the floor, as a crash or a Java controller may."""
     (folder / DURABLE_FLOOR).unlink()
 
 
 def refusal(folder: Path, quorum_epoch: int | None = EPOCH) -> CorruptLog:
-    """The error with which the log does not open; nothing has changed then."""
+    """Return the error with which the log doesn't open, and check that nothing has changed."""
     before = contents(folder)
     with pytest.raises(CorruptLog) as caught:
         open_log(folder, ONE_SEGMENT, quorum_epoch)
@@ -106,7 +106,7 @@ def test_zeros_behind_the_last_batch_are_a_torn_tail(folder: Path) -> None:
 
 @pytest.mark.parametrize("noise", [b"\x02" * 300, bytes(range(256)) * 2], ids=["twos", "all"])
 def test_noise_behind_the_last_batch_is_corruption(folder: Path, noise: bytes) -> None:
-    """What isn't written reads as zeros: this was written, and may have been a batch."""
+    """Unwritten blocks read as zeros: these bytes were written, and may have been a batch."""
     forget_floor(folder)
     change_file(folder / FIRST_SEGMENT, lambda data: data.extend(noise))
     assert refusal(folder).offset == END
@@ -141,7 +141,7 @@ UNFLUSHED = [data_batch(END + n, EPOCH, 1, 300) for n in range(12)]
 def test_blocks_that_a_power_cut_kept_from_the_disk_are_a_torn_tail(
     folder: Path, block: int, block_bytes: int
 ) -> None:
-    """What isn't flushed is written in any order: whole batches follow the block that is missing."""
+    """Unflushed blocks are written in any order: whole batches follow the missing block."""
     flushed = len(b"".join(BATCHES))
     start, stop = max(flushed, block * block_bytes), (block + 1) * block_bytes
 
@@ -177,7 +177,7 @@ def test_rotten_bits_in_front_of_whole_batches_are_no_missing_blocks(folder: Pat
 def test_what_an_earlier_cut_left_behind_the_end_cannot_come_back(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file's end went back with the power, but not the bytes in its last block."""
+    """The power cut took back the file's length, but not the bytes in its last block."""
     size = (folder / FIRST_SEGMENT).stat().st_size
     cleared: list[tuple[int, bytes]] = []
     real = os.pwrite
@@ -195,7 +195,7 @@ def test_what_an_earlier_cut_left_behind_the_end_cannot_come_back(
 
 
 def test_missing_blocks_in_front_of_a_segment_are_corruption(many: Path) -> None:
-    """A segment is flushed before the next one begins."""
+    """A segment is flushed before the next one is created."""
     first = segments(many)[0]
     change_file(first, lambda data: data.__setitem__(slice(1024, 1536), bytes(512)))
     assert segments(many)[1].name in str(refusal(many))
@@ -212,7 +212,7 @@ def test_a_flipped_bit_anywhere_below_the_durable_floor_is_corruption(folder: Pa
     number = max(n for n, start in enumerate(starts) if start <= position)
     assert error.path == folder / FIRST_SEGMENT
     found = starts.index(error.position)
-    # An epoch that is too low or too high may show in the batch behind it.
+    # A wrong epoch may be noticed only in the next batch.
     assert found == number or (found == number + 1 and 12 <= position - starts[number] < 16)
     assert error.offset == [*base_offsets(BATCHES), END][found]
     assert str(error.position) in str(error) and "Restore" in str(error)
@@ -229,8 +229,8 @@ def test_a_flipped_bit_in_front_of_a_whole_batch_is_corruption_without_a_floor_t
 
 @pytest.mark.parametrize("position", range(len(LAST)))
 def test_a_flipped_bit_in_the_last_batch_is_corruption_without_a_floor(folder: Path, position: int) -> None:
-    """It may have been flushed and acknowledged, whatever the floor says, which isn't flushed: a batch that
-    is all there wasn't torn, not even where its length says that more was to come."""
+    """The batch may have been flushed and acknowledged, because the floor itself isn't flushed. A complete
+    batch wasn't torn, even if its length claims more bytes."""
     forget_floor(folder)
     at = len(b"".join(BATCHES[:-1])) + position
     for bit in (0, 3, 7):
@@ -276,7 +276,7 @@ def test_a_gap_between_batches(folder: Path) -> None:
     forget_floor(folder)
     change_file(folder / FIRST_SEGMENT, lambda data: data.extend(data_batch(END + 1, EPOCH)))
     error = refusal(folder)
-    assert error.offset == END and f"it says offset {END + 1}" in str(error)
+    assert error.offset == END and f"its base offset is {END + 1}" in str(error)
 
 
 def test_an_epoch_that_goes_back(folder: Path) -> None:
@@ -294,7 +294,7 @@ def test_an_epoch_that_nobody_began(folder: Path) -> None:
 def test_an_epoch_that_begins_twice(folder: Path) -> None:
     forget_floor(folder)
     change_file(folder / FIRST_SEGMENT, lambda data: data.extend(leader_change(END, EPOCH)))
-    assert "does not begin with its leader's record" in str(refusal(folder))
+    assert "begins with a leader's record, and epoch 2 began before" in str(refusal(folder))
 
 
 def test_an_epoch_that_quorum_state_does_not_know(folder: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_segment_that_is_missing_in_the_middle_is_corruption(many: Path) -> No
 
 
 def test_a_torn_tail_takes_empty_segments_behind_it_away(many: Path) -> None:
-    """As Java may leave it: it makes the next segment before the one before is flushed."""
+    """Java may leave such segments: it creates the next segment before it flushes the one before."""
     last = segments(many)[-1]
     end = int(split_batches(last.read_bytes())[0][-1].header.next_offset)
     (many / f"{end:020d}.log").write_bytes(b"")
@@ -395,7 +395,7 @@ def test_a_folder_whose_segments_are_all_gone_but_had_records_is_corrupt(folder:
 
 
 def test_the_floor_counts_only_in_the_epoch_that_it_was_written_in(folder: Path) -> None:
-    """A Java controller may have truncated the log meanwhile, in a later epoch."""
+    """A Java controller may have truncated the log since, in a later epoch."""
     whole = b"".join(BATCHES[:-1])
     change_file(folder / FIRST_SEGMENT, lambda data: data.__delitem__(slice(len(whole), None)))
     refusal(folder, EPOCH)
@@ -442,7 +442,7 @@ def test_what_is_committed_is_remembered_for_its_epoch(
 
 
 def test_what_is_gone_is_not_committed_here(folder: Path) -> None:
-    """A majority without this node may have had it, and its own disk lost what wasn't flushed."""
+    """A majority without this node may have committed it, but this disk lost what wasn't flushed."""
     log = open_log(folder, ONE_SEGMENT, EPOCH)
     log.append([data_batch(END, EPOCH)])
     log.note_committed(END + 1)
@@ -453,7 +453,7 @@ def test_what_is_gone_is_not_committed_here(folder: Path) -> None:
 
 
 def test_what_was_not_flushed_is_not_committed_here(folder: Path) -> None:
-    """In its place the disk may bring back what an older leader had put there."""
+    """The disk may bring back what an older leader had written in its place."""
     log = open_log(folder, ONE_SEGMENT, EPOCH)
     log.append([data_batch(END, EPOCH)])
     log.note_committed(END + 1)

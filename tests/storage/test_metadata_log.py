@@ -1,4 +1,4 @@
-"""The log on disk: appending, rolling, reading, truncating, trimming, starting over."""
+"""The log on disk: append, roll, read, truncate, delete, reset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from storage_samples import (
+
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.epochs import EpochCache
+from kraft_wire.log.index import SegmentIndex
+from kraft_wire.storage.errors import OffsetBelowStart
+from kraft_wire.storage.log.metadata_log import LogConfig, MetadataLog
+from tests.storage.storage_samples import (
     SMALL_SEGMENTS,
     TIMESTAMP_MS,
     all_bytes,
@@ -18,12 +24,6 @@ from storage_samples import (
     open_log,
     write_log,
 )
-
-from kraft_wire.log.batch import split_batches
-from kraft_wire.log.epochs import EpochCache
-from kraft_wire.log.index import SegmentIndex
-from kraft_wire.storage.errors import OffsetBelowStart
-from kraft_wire.storage.log import LogConfig, MetadataLog
 
 EVERYTHING = 2**62
 BATCHES = epoch_batches(0, 1, [1, 5, 2, 30, 1, 1, 40, 3, 1, 1, 1, 20, 7])
@@ -272,8 +272,8 @@ def test_epochs_are_kept_in_memory_and_in_the_checkpoint(tmp_path: Path) -> None
 def test_a_wrong_epoch_checkpoint_is_made_anew_from_the_log(
     log: MetadataLog, tmp_path: Path, text: str
 ) -> None:
-    """KAFKA-16541: a checkpoint that was written late, or that a power cut tore, was believed. Here the log
-    itself says which epoch began where."""
+    """KAFKA-16541: Kafka trusted a checkpoint that was written late, or that a power cut tore. Here the log
+    itself says where each epoch starts."""
     log.close()
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_text(text)

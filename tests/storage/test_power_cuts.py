@@ -1,4 +1,4 @@
-"""Whatever a flush reported survives a power cut, and what a cut leaves is never taken for corruption."""
+"""Flushed data survives a power cut, and what a cut leaves is never taken for corruption."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CUTS = 100
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_was_flushed_survives_power_cuts(seed: int) -> None:
-    """A real file system loses its power. This needs root, for a loop device and a mount."""
+    """Cut the power of a real file system. This needs root, for a loop device and a mount."""
     script = Path(__file__).with_name("power_cutter.py")
-    environment = {**os.environ, "PYTHONPATH": str(script.parents[1])}  # power_disk.py
+    environment = {**os.environ, "PYTHONPATH": str(script.parents[2])}  # tests.support
     command = [sys.executable, str(script), str(seed), str(CUTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr

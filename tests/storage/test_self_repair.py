@@ -1,4 +1,4 @@
-"""A node with peers starts on a damaged folder: the damage is kept aside, and what was lost is remembered."""
+"""A node with peers starts on a damaged folder: it sets the damage aside and remembers what was lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from storage_samples import (
+
+from kraft_wire.log.control import encode_control_batch
+from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
+from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
+from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
+from kraft_wire.storage.errors import CorruptFile, CorruptLog, CorruptSnapshot, DiskFailed, MissingRecords
+from kraft_wire.storage.log.durable_floor import read_floor
+from kraft_wire.storage.log.metadata_log import LogConfig
+from kraft_wire.storage.recovery.vote_guards import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    guard_text,
+    parse_guard,
+)
+from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import (
     FIRST_SEGMENT,
     all_bytes,
     contents,
@@ -19,24 +37,6 @@ from storage_samples import (
     open_log,
 )
 
-from kraft_wire.log.control import encode_control_batch
-from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text, quorum_state_text
-from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
-from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
-from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
-from kraft_wire.storage.durable_floor import read_floor
-from kraft_wire.storage.errors import CorruptFile, CorruptLog, CorruptSnapshot, DiskFailed, MissingRecords
-from kraft_wire.storage.log import LogConfig
-from kraft_wire.storage.remembered import (
-    LOST_BELOW,
-    LOST_BELOW_UNLESS_ALONE,
-    NO_VOTE_UP_TO,
-    parse_remembered,
-    remembered_text,
-)
-from kraft_wire.storage.store import Store
-
 NODE_ID = 1
 EPOCH = 2
 END = 41
@@ -45,7 +45,7 @@ PEERS = (1, 2, 3)
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No power is cut here, and flushes are most of the time."""
+    """Skip flushes, which take most of the time: no power is cut here."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     monkeypatch.setattr(os, "fdatasync", lambda fd: None)
 
@@ -92,7 +92,7 @@ def without_snapshots(path: Path) -> Path:
 
 
 def batches_of(segment: Path) -> list[bytes]:
-    """The batches' bytes, whole or damaged: their lengths are as they were."""
+    """Return the bytes of all batches, whole or damaged; their lengths are right."""
     data, batches = segment.read_bytes(), []
     while data:
         size_bytes = 12 + int.from_bytes(data[8:12], "big")
@@ -102,7 +102,7 @@ def batches_of(segment: Path) -> list[bytes]:
 
 
 def aside(path: Path) -> bytes:
-    """All that was moved aside of the log, in the order of the offsets."""
+    """Return the bytes of the log that were set aside, in the order of the offsets."""
     return b"".join(file.read_bytes() for file in sorted(partition(path).glob("*.log.corrupt-*")))
 
 
@@ -121,12 +121,12 @@ def test_damage_anywhere_is_kept_aside_and_the_rest_starts(path: Path, where: in
         start += file.stat().st_size
     damaged = b"".join(file.read_bytes() for file in segments(path))
     if damaged == before:
-        return  # behind the log's end
+        return  # after the end of the log
     store = open_store(path)
     error = store.recovery.corrupt_log
     assert error is not None
     lost = store.lost_below_offset
-    # The floor may lag behind what was flushed: what can't be read of the last batch may have been more.
+    # The floor may be too low: unreadable bytes of the last batch may have been more records.
     assert lost == END or (error.offset == END - 1 and lost == END - 1 + len(data_batch(40, EPOCH)) // 7)
     assert store.log.end_offset == error.offset < END
     store.close()
@@ -203,13 +203,13 @@ def test_a_lone_voter_refuses_and_names_the_command(path: Path) -> None:
 
 
 def leads_in(path: Path, leader_id: int, voted_id: int = -1) -> None:
-    """quorum-state says so."""
+    """Write a quorum-state in which this node leads the epoch."""
     election = ElectionState(leader_id, EPOCH, voted_id)
     (partition(path) / "quorum-state").write_text(quorum_state_text(election, 1))
 
 
 def damage_what_names_the_voters(path: Path) -> None:
-    """They are in the only snapshot, and the log begins behind them."""
+    """Damage the only snapshot, which names the voters; the log begins after them."""
     store = open_store(path)
     store.log.delete_before(30)
     store.close()
@@ -240,7 +240,7 @@ def test_whoever_led_and_knows_where_others_are_is_not_alone(path: Path) -> None
 
 
 def with_voters_at(path: Path, offset: int, *ids: int) -> None:
-    """The same log, but for a VotersRecord at this offset."""
+    """Write the same log, with a VotersRecord at this offset."""
     store = open_store(path)
     store.log.truncate_to(0)
     for batch in epoch_batches(0, EPOCH, [1] * 40):
@@ -283,7 +283,7 @@ def test_the_voters_of_a_snapshot_decide_where_the_log_names_none(path: Path) ->
 def lost_below(path: Path) -> int:
     store = open_store(path)
     store.close()
-    lost = parse_remembered((partition(path) / LOST_BELOW).read_text())
+    lost = parse_guard((partition(path) / LOST_BELOW).read_text())
     assert lost == store.lost_below_offset
     assert lost is not None
     return lost
@@ -309,7 +309,7 @@ def test_an_offset_that_rots_is_not_believed(path: Path, bit: int) -> None:
 
 
 def test_bytes_behind_the_last_whole_batch_may_have_been_records(path: Path) -> None:
-    """Both are damaged: a batch in the middle, and the last one, of which nobody knows what it held."""
+    """A batch in the middle is damaged, and the last one, whose contents nobody knows."""
     without_snapshots(path)
     forget_floor(path)
     flip(segments(path)[1], 30)
@@ -356,7 +356,7 @@ def test_a_log_that_is_gone_with_its_floor_is_missed_all_the_same(path: Path) ->
 def test_alone_a_log_that_is_gone_with_its_floor_is_refused_each_time(path: Path) -> None:
     without_log_and_floor(path)
     for _ in range(2):
-        with pytest.raises(CorruptLog, match="the log is gone; other files say that there was one"):
+        with pytest.raises(CorruptLog, match="the log is missing; other files show that there was one"):
             open_store(path, (NODE_ID,))
 
 
@@ -375,13 +375,13 @@ def test_behind_a_snapshot_a_log_that_is_gone_is_fetched_anew(path: Path) -> Non
 
 
 def test_alone_a_snapshot_is_not_taken_for_a_log_that_is_gone(path: Path) -> None:
-    with pytest.raises(CorruptLog, match="the log is gone; other files say that there was one"):
+    with pytest.raises(CorruptLog, match="the log is missing; other files show that there was one"):
         open_store(without_log_behind_snapshots(path), (NODE_ID,))
 
 
 @pytest.mark.parametrize("epochs", [None, "0\n0\n", "rubbish"])
 def test_epochs_that_say_nothing_make_no_log(path: Path, epochs: str | None) -> None:
-    """As where a node has been formatted, and has not run yet."""
+    """A node that was formatted and has not run yet has such a file."""
     without_log_and_floor(path)
     checkpoint = partition(path) / "leader-epoch-checkpoint"
     checkpoint.unlink()
@@ -437,13 +437,13 @@ ALONE = (NODE_ID,)
 
 
 def bytes_from(path: Path, offset: int) -> bytes:
-    """The batches that a log of single records has from there on."""
+    """Return the batches from an offset on, in a log of single records."""
     batches = [batch for file in segments(path) for batch in batches_of(file)]
     return b"".join(batch for batch in batches if int.from_bytes(batch[:8], "big") >= offset)
 
 
 def begins_at(path: Path, offset: int, rest: bytes) -> Store:
-    """Alone or not, the node has all that it ever had from there on, and knows."""
+    """Check that the node has everything from this offset on, with or without peers, and knows it."""
     copy = Path(shutil.copytree(path, path.parent / f"alone-{path.name}"))
     open_store(copy, ALONE).close()
     assert not (partition(copy) / LOST_BELOW).exists()
@@ -489,7 +489,7 @@ def test_several_damages_below_a_snapshot_cost_the_segments_up_to_the_last(path:
 
 @pytest.fixture
 def undivided(path: Path) -> Path:
-    """The same log in one segment."""
+    """Write the same log in one segment."""
     whole = b"".join(file.read_bytes() for file in segments(path))
     for file in segments(path):
         file.unlink()
@@ -505,7 +505,7 @@ def test_every_byte_below_a_snapshot_within_the_segment(undivided: Path, tmp_pat
         copy = Path(shutil.copytree(undivided, tmp_path / "copy"))
         flip(partition(copy) / FIRST_SEGMENT, position, position % 8)
         store = open_store(copy, ALONE)
-        # Nothing is wrong with the first batch of a log that says a lower epoch than the second.
+        # The first batch of a log may have any lower epoch than the second.
         begin = 30 if store.recovery.corrupt_history is not None else 0
         assert (store.log.start_offset, store.log.end_offset, store.lost_below_offset) == (begin, END, None)
         assert begin == 30 or position in range(len(batches_of(segment)[0]))
@@ -616,7 +616,7 @@ CHANGES = ("pwrite", "ftruncate", "fdatasync", "fsync", "rename", "unlink")
 
 
 def crash_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends before its next change to the disk, once there have been so many."""
+    """End the process before its next change to the disk, after this many."""
     left = [count]
 
     def counting(real: Callable[..., object]) -> Callable[..., object]:
@@ -723,33 +723,33 @@ def test_a_disk_that_fails_stops_the_repair(path: Path, monkeypatch: pytest.Monk
         open_store(path)
 
 
-# --- what is remembered
+# --- vote guards
 
 
-@pytest.mark.parametrize("bit", range(0, 8 * len(remembered_text(7)), 5))
+@pytest.mark.parametrize("bit", range(0, 8 * len(guard_text(7)), 5))
 def test_one_flipped_bit_does_not_make_it_forget(path: Path, bit: int) -> None:
     file = partition(path) / LOST_BELOW
-    file.write_text(remembered_text(70))
+    file.write_text(guard_text(70))
     flip(file, bit // 8, bit % 8)
     store = open_store(path)
     assert store.lost_below_offset == 70
-    assert store.recovery.made_anew == [file]
+    assert store.recovery.rebuilt == [file]
     store.close()
-    assert file.read_text() == remembered_text(70), "another bit may flip"
+    assert file.read_text() == guard_text(70), "another bit may flip"
 
 
 @pytest.mark.parametrize("text", ["", "70", "x" * 60, "٣" * 20])
 def test_a_file_that_says_nothing_is_refused(path: Path, text: str) -> None:
     (partition(path) / LOST_BELOW).write_text(text)
-    with pytest.raises(CorruptFile, match="must not forget"):
+    with pytest.raises(CorruptFile, match="limits this node's votes"):
         open_store(path)
 
 
 def test_a_voter_that_its_configuration_says_is_alone_misses_nothing(path: Path) -> None:
-    """Somebody had the damage cut out, with `fsck --repair`, who could not know of other voters."""
+    """The damage was cut out with `fsck --repair`, which couldn't know of other voters."""
     file = partition(path) / LOST_BELOW_UNLESS_ALONE
     for static, lost in (((NODE_ID,), None), (PEERS, 70), ((NODE_ID,), 70)):
-        file.write_text(remembered_text(70))
+        file.write_text(guard_text(70))
         store = open_store(path, static)
         assert store.lost_below_offset == lost
         assert not file.exists()
@@ -760,7 +760,7 @@ def test_a_voter_that_its_configuration_says_is_alone_misses_nothing(path: Path)
 
 
 def no_vote_up_to(path: Path) -> int | None:
-    return parse_remembered((partition(path) / NO_VOTE_UP_TO).read_text())
+    return parse_guard((partition(path) / NO_VOTE_UP_TO).read_text())
 
 
 @pytest.mark.parametrize("static", [PEERS, (NODE_ID,), ()])
@@ -844,7 +844,7 @@ def test_a_flipped_bit_in_the_vote_costs_the_vote(path: Path) -> None:
     file = partition(path) / "quorum-state"
     flip(file, file.read_bytes().index(b'"votedId":2') + len('"votedId":'), bit=0)
     store = open_store(path)
-    assert "doesn't match the checksum" in str(store.recovery.corrupt_quorum_state)
+    assert "don't match the checksum" in str(store.recovery.corrupt_quorum_state)
     assert (store.election, store.no_vote_up_to_epoch) == (None, EPOCH + 1 + EPOCHS_WITHOUT_TRACE)
 
 
@@ -864,10 +864,10 @@ def test_a_quorum_state_that_the_log_contradicts_is_the_one_that_rots(path: Path
     store.log.append(epoch_batches(END, 7, [1]))
     store.close()
     file = partition(path) / "quorum-state"
-    file.write_text(file.read_text().splitlines()[0].replace('"leaderEpoch":7', '"leaderEpoch":5'))
+    file.write_text(quorum_state_text(ElectionState(2, 5), version=0))
     store = open_store(path, (NODE_ID,))
     assert store.log.end_offset == END + 2
-    assert "says epoch 5, and the log holds whole batches of epoch 7" in str(
+    assert "has epoch 5, but the log holds whole batches of epoch 7" in str(
         store.recovery.corrupt_quorum_state
     )
     assert store.no_vote_up_to_epoch == 7 + EPOCHS_WITHOUT_TRACE

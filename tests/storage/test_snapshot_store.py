@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storage_samples import TIMESTAMP_MS, flip
 
 from kraft_wire.log.batch import record_values
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot
@@ -16,11 +15,12 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptSnapshot, DiskFailed
-from kraft_wire.storage.snapshots import (
+from kraft_wire.storage.snapshots.snapshot_store import (
     SnapshotStore,
     bootstrap_values,
     write_snapshot,
 )
+from tests.storage.storage_samples import TIMESTAMP_MS, flip
 
 ID = SnapshotId(305, 3)
 VALUES = [b"value %d" % n for n in range(2000)]
@@ -58,7 +58,7 @@ def test_a_snapshot_is_read_as_it_was_written(store: SnapshotStore) -> None:
 
 
 def test_a_reader_goes_on_when_its_snapshot_is_deleted(store: SnapshotStore) -> None:
-    """The state of a snapshot is loaded in a thread; meanwhile another may take its place."""
+    """A thread loads the state of a snapshot, while a newer snapshot may replace it."""
     store.write(ID, PIECES)
     reader = store.open_reader(ID)
     batches = reader.batches()

@@ -1,4 +1,4 @@
-"""Snapshots made away from the server, from the log and snapshots that a Java controller wrote."""
+"""Snapshots that a separate process makes of the log and snapshots of a Java controller."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import MissingRecords
-from kraft_wire.storage.snapshots import SnapshotStore
-from kraft_wire.storage.snapshotter import make_snapshot
+from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
+from kraft_wire.storage.snapshots.snapshotter import make_snapshot
 
 JAVA_FOLDER = Path(__file__).parents[1] / "metadata" / "java-4.4.0"
 
@@ -39,7 +39,7 @@ OLDEST, *LATER = JAVA_SNAPSHOTS
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The log alone."""
+    """A folder with the log alone."""
     shutil.copy(JAVA_FOLDER / "00000000000000000000.log", tmp_path)
     return tmp_path
 
@@ -60,7 +60,7 @@ def test_a_snapshot_of_the_log_holds_what_javas_holds(folder: Path, snapshot_id:
 
 @pytest.mark.parametrize("snapshot_id", LATER, ids=lambda id: str(id.end_offset))
 def test_a_snapshot_builds_on_the_one_before(folder: Path, snapshot_id: SnapshotId) -> None:
-    """Nothing before the older snapshot's end is read: the log's beginning may be gone."""
+    """Nothing before the older snapshot's end is read: the log may begin there."""
     shutil.copy(JAVA_SNAPSHOTS[OLDEST], folder)
     log = folder / "00000000000000000000.log"
     make_snapshot(folder, snapshot_id)
@@ -74,7 +74,7 @@ def test_a_snapshot_builds_on_the_one_before(folder: Path, snapshot_id: Snapshot
 
 
 def _blank_records_below(data: bytearray, end_offset: int) -> None:
-    """Make every batch below an offset a control batch of nothing that is known, its checksum right."""
+    """Replace every batch below an offset by a control batch of an unknown type, with a valid checksum."""
     import google_crc32c
 
     for position, header in list(scan_batches(bytes(data))):
@@ -119,7 +119,7 @@ def test_what_is_being_written_behind_the_end_is_not_looked_at(folder: Path) -> 
 def test_the_process_says_what_it_wrote(folder: Path) -> None:
     snapshot_id = LATER[-1]
     arguments = [str(folder), str(snapshot_id.end_offset), str(snapshot_id.epoch)]
-    command = [sys.executable, "-m", "kraft_wire.storage.snapshotter", *arguments]
+    command = [sys.executable, "-m", "kraft_wire.storage.snapshots.snapshotter", *arguments]
     readable, writable = os.pipe()
     try:
         result = subprocess.run(command, stdin=readable, capture_output=True, check=True)

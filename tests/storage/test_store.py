@@ -1,4 +1,4 @@
-"""A node's files together: what is chosen, finished and refused when they are opened."""
+"""All files of a node: what is chosen, finished and refused when they are opened."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from storage_samples import FIRST_SEGMENT, data_batch, epoch_batches, flip
 
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
@@ -16,8 +15,9 @@ from kraft_wire.storage.errors import (
     FolderLocked,
     MissingRecords,
 )
-from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.log.metadata_log import LogConfig
 from kraft_wire.storage.store import Store
+from tests.storage.storage_samples import FIRST_SEGMENT, data_batch, epoch_batches, flip
 
 NODE_ID = 1
 JAVA_FOLDER = Path(__file__).parent.parent / "log" / "data" / "java-4.4.0"
@@ -112,7 +112,7 @@ def test_a_bad_snapshot_gives_way_to_the_one_before(used: Path) -> None:
 
 
 def test_an_old_snapshot_that_is_bad_keeps_nobody_from_starting(used: Path) -> None:
-    """The newest is whole, and so is the log."""
+    """The newest snapshot is whole, and so is the log."""
     old = partition(used) / "00000000000000000010-0000000002.checkpoint"
     flip(old, 100)
     store = open_store(used)
@@ -153,7 +153,7 @@ def test_a_bad_bootstrap_snapshot_matters_to_an_empty_log_only(path: Path) -> No
     store.close()
     zero = partition(path) / "00000000000000000000-0000000000.checkpoint"
     flip(zero, 100)
-    with pytest.raises(CorruptSnapshot, match="format it anew"):
+    with pytest.raises(CorruptSnapshot, match="format it again"):
         open_store(path)
     flip(zero, 100)
     store = open_store(path)
@@ -180,7 +180,7 @@ def test_snapshots_that_the_log_no_longer_reaches_back_to_go(used: Path) -> None
     "snapshot_id", [SnapshotId(60, 2), SnapshotId(60, 3), SnapshotId(41, 3), SnapshotId(35, 3)]
 )
 def test_a_snapshot_ahead_of_the_log_replaces_it(used: Path, snapshot_id: SnapshotId) -> None:
-    """A node that crashed after it had fetched a snapshot, before it started its log over."""
+    """The node crashed after it fetched a snapshot, before it reset its log."""
     store = open_store(used)
     store.write_election_state(ElectionState(NODE_ID, 3), kraft_version=1)
     write(store, snapshot_id)

@@ -1,4 +1,4 @@
-"""Every table of kraft-wire, of the logs below ``spark.kraft.path``."""
+"""Define every table of kraft-wire, for the logs below ``spark.kraft.path``."""
 
 from pyspark.sql import SparkSession
 

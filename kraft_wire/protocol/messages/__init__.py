@@ -529,7 +529,7 @@ COORDINATOR_RECORDS: Final[dict[str, dict[int, tuple[str, str]]]] = {
     'share': {0: ('ShareSnapshotKey', 'ShareSnapshotValue'), 1: ('ShareUpdateKey', 'ShareUpdateValue')},
     'transaction': {0: ('TransactionLogKey', 'TransactionLogValue')},
 }
-"""Keys and values of __consumer_offsets and its like, by coordinator and record type."""
+"""Keys and values in the coordinators' topics, by coordinator and record type."""
 
 LISTENERS: Final[dict[int, tuple[str, ...]]] = {
     0: ('broker',),
@@ -628,7 +628,7 @@ LISTENERS: Final[dict[int, tuple[str, ...]]] = {
     93: ('broker',),
     94: ('broker', 'controller'),
 }
-"""Who serves an API: broker, controller."""
+"""The kinds of servers that serve an API."""
 
 UNSTABLE_LATEST: Final = (22,)
 """APIs whose latest version is not stable yet."""

@@ -1,4 +1,4 @@
-"""One batch: the records that have come, and what they change in every table."""
+"""Apply one batch: store its records, and update every table that they change."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ import pyarrow.dataset as ds
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kraft_wire.spark.lake_files import CLUSTER_FOLDERS
-from kraft_wire.spark.options import record_tables
-from kraft_wire.spark.pipeline.driver_work import DriverWork
-from kraft_wire.spark.pipeline.folding import fold_small_files
-from kraft_wire.spark.pipeline.lake import CLUSTER_FOLDER, OPEN, PART, PENDING, Lake, LakeError, cluster_of
-from kraft_wire.spark.pipeline.spark_work import SparkWork
-from kraft_wire.spark.pipeline.workplace import Workplace
+from kraft_wire.lake.files import CLUSTER_FOLDERS
+from kraft_wire.lake.folding import fold_small_files
+from kraft_wire.lake.protocol import CLUSTER_FOLDER, OPEN, PART, PENDING, Lake, LakeError, cluster_of
+from kraft_wire.spark.pipeline.driver_writer import DriverWriter
+from kraft_wire.spark.pipeline.spark_writer import SparkWriter
+from kraft_wire.spark.pipeline.table_writer import TableWriter
 from kraft_wire.spark.tables import brokers, churn, configs, failovers, features, partitions, topics
 from kraft_wire.spark.tables.effects import facts
 from kraft_wire.spark.tables.history import current
-from kraft_wire.spark.tables.inputs import RECORDS, Tables, spark_schema
+from kraft_wire.spark.tables.inputs import Tables, spark_schema
 from kraft_wire.spark.tables.partition_points import partition_points
 from kraft_wire.spark.tables.typed_records import RecordsTables
+from kraft_wire.tabular.table_names import RECORDS, record_tables
 
 _log = logging.getLogger(__name__)
 
 SMALL_RECORDS: Final = 20_000
 SMALL_OPEN_BYTES: Final = 8 * 2**20
-"""Up to so many records, and files of open rows, the driver does by itself: planning, starting and writing
+"""Up to this many records, and bytes of open rows, the driver does the work: planning, starting and writing
 Spark's jobs would take most of the time."""
 _TRANSACTIONS: Final = {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}
 _WRITING: Final = {
@@ -42,7 +42,7 @@ _WRITING: Final = {
 
 
 class Extent(NamedTuple):
-    """Rows of a cluster's log, or of its snapshots: the first offset and the last, and how many rows."""
+    """The rows of a cluster's log, or of its snapshots: first offset, last offset, and number of rows."""
 
     first: int
     last: int
@@ -53,7 +53,7 @@ class Extent(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """What a batch holds: ``extents`` by cluster and whether they are of snapshots, ``folders`` of the
+    """The contents of a batch: ``extents`` by cluster and whether they are of snapshots, ``folders`` of the
     clusters, and ``types`` of the records."""
 
     extents: dict[tuple[str, bool], Extent]
@@ -66,7 +66,7 @@ class Arrived(NamedTuple):
 
     @property
     def ends(self) -> dict[str, int]:
-        """The last offsets by cluster."""
+        """The last offset of each cluster."""
         ascending = sorted(self.extents.items(), key=lambda item: item[1].last)
         return {cluster: extent.last for (cluster, _), extent in ascending}
 
@@ -82,10 +82,10 @@ def apply_batch(
     small_records: int = SMALL_RECORDS,
     halfway: Callable[[Arrived], None] = lambda arrived: None,
 ) -> Arrived | None:
-    """Bring all tables up to date with rows of the table records; None where that has been done. ``halfway``
-    is called when the rows are there, and what they change isn't.
+    """Update all tables with rows of the table records; returns None if the batch was applied before.
 
-    The same batch always has to have the same rows. Raises LakeError for rows that were there before.
+    ``halfway`` is called when the rows are stored, before the other tables are. A batch of one number must
+    always have the same rows. Raises LakeError for rows that were stored by an earlier batch.
     """
     if batch <= lake.last_batch:
         return None
@@ -107,7 +107,7 @@ class _Batch:
             ordered.option("compression", "zstd").parquet(str(self._staging / RECORDS))
             arrived = self._arrived
             _check_order(self._lake, arrived)
-            _tell_of_gaps(self._lake, arrived)
+            _warn_of_gaps(self._lake, arrived)
             halfway(arrived)
             if arrived.records:
                 with _set(self._spark, self._work.settings):
@@ -121,19 +121,20 @@ class _Batch:
         return _arrived(self._staging / RECORDS)
 
     @cached_property
-    def _work(self) -> Workplace:
+    def _work(self) -> TableWriter:
         arrived = self._arrived
         open_bytes = self._lake.open_bytes(arrived.folders)
         if arrived.records > self._small_records or open_bytes > SMALL_OPEN_BYTES:
-            return SparkWork(self._spark, self._lake.target, self._staging, arrived.records)
+            return SparkWriter(self._spark, self._lake.target, self._staging, arrived.records)
         folders = {cluster_of(folder): folder for folder in arrived.folders}
-        return DriverWork(self._spark, self._staging, folders)
+        return DriverWriter(self._spark, self._staging, folders)
 
-    # --- what counts now
+    # --- records that take effect now
 
     @cached_property
     def _tables(self) -> Tables:
-        """The records that count now: those of open transactions wait for their ends."""
+        """The records that take effect now. Records of open transactions wait for the end of their
+        transaction."""
         before = self._open(PENDING)
         if before is None and not self._arrived.types & _TRANSACTIONS:
             return self._work.records
@@ -150,7 +151,7 @@ class _Batch:
 
     @cached_property
     def _types(self) -> set[str]:
-        """The tables of the records that count now, as far as they say more than the state that was."""
+        """The typed tables of the records that take effect now."""
         types = self._arrived.types
         if self._tables is not self._work.records:
             types = {row.type for row in self._tables.read(RECORDS, "type").distinct().collect()}
@@ -163,7 +164,7 @@ class _Batch:
     def _concerns(self, *needed: str) -> bool:
         return self._arrived.has_snapshot or bool(self._types & set(needed))
 
-    # --- what that means
+    # --- tables derived from them
 
     def _derive(self) -> None:
         self._work.write_typed(sorted(self._tables_of(self._arrived.types)))
@@ -225,7 +226,7 @@ class _Batch:
         self._replace(current(self._work.open_now("config_history")), "configs")
 
     def _churn(self) -> None:
-        """Months are small: those that the batch adds to are written anew."""
+        """Rewrite the months that the batch adds to, which are small."""
         month = F.date_format("hour", "yyyy-MM")
         with self._work.kept(churn.added_up(churn.counted(self._tables, self._work.records))) as added:
             months = sorted(row.month for row in added.select(month.alias("month")).distinct().collect())
@@ -254,13 +255,13 @@ class _Batch:
         self._work.write(rows, table, F.lit(OPEN))
 
     def _open(self, table: str) -> DataFrame | None:
-        """The open rows of a table as the last batch left them."""
+        """Return the open rows of a table as the last batch left them."""
         files = self._lake.files(table, self._arrived.folders)
         return self._work.read(table, files) if files else None
 
 
 def _arrived(folder: Path) -> Arrived:
-    """What has been staged of the table ``records``."""
+    """Summarize the staged rows of the table ``records``."""
     keys = ["cluster", "in_snapshot", "type"]
     extents: dict[tuple[str, bool], Extent] = {}
     types: set[str] = set()
@@ -281,7 +282,7 @@ def _arrived(folder: Path) -> Arrived:
 
 @contextmanager
 def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Afterwards they are as they were."""
+    """Change settings, and restore them afterwards."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -296,19 +297,20 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def _check_order(lake: Lake, arrived: Arrived) -> None:
-    """A log goes on where it ended, or with a snapshot that goes further."""
+    """Check that each log continues where it ended, or with a snapshot that ends later."""
     for (cluster, in_snapshot), (first, _, _) in sorted(arrived.extents.items()):
         end = lake.ends.get(cluster, -1)
         if first < end or (first == end and not in_snapshot):
             raise LakeError(
                 f"{lake.target}: cluster {cluster} has been read to offset {end}, and now offset {first} "
-                "comes again: its log was cut, and what had been read never happened. Start over with "
-                "an empty target"
+                "comes again: its log was truncated after it was read, so the tables are wrong. Start over "
+                "with an empty target"
             )
 
 
-def _tell_of_gaps(lake: Lake, arrived: Arrived) -> None:
-    """The source leaves out what is damaged where an option says so; the tables have no row of that."""
+def _warn_of_gaps(lake: Lake, arrived: Arrived) -> None:
+    """Warn of offsets that the tables lack, because the source leaves out damaged batches if its option says
+    so."""
     for (cluster, in_snapshot), log in sorted(arrived.extents.items()):
         if in_snapshot:
             continue
@@ -317,8 +319,8 @@ def _tell_of_gaps(lake: Lake, arrived: Arrived) -> None:
         missing = log.last - before - log.rows
         if missing > 0:
             _log.warning(
-                "cluster %s: of the offsets %d to %d the tables lack %d, which weren't read",
-                *(cluster, before + 1, log.last, missing),
+                "cluster %s: %d of the offsets %d to %d weren't read and are missing in the tables",
+                *(cluster, missing, before + 1, log.last),
             )
 
 

@@ -1,4 +1,4 @@
-"""The pipeline: a stream, and the lake that it fills."""
+"""Run the pipeline: a stream, and the lake that it fills."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
+from kraft_wire.lake.formats import TableFormat, announce_what_is_there, open_lake
+from kraft_wire.lake.protocol import Lake, one_command
 from kraft_wire.log.errors import LogError
 from kraft_wire.spark.pipeline.batch import Arrived, apply_batch
-from kraft_wire.spark.pipeline.formats import TableFormat, announce_what_is_there, open_lake
-from kraft_wire.spark.pipeline.lake import Lake, one_command
 from kraft_wire.spark.pipeline.stream import POLL_S, failed, is_between_batches, running, stream_of
 
-MUCH_RECORDS: Final = 100_000
-"""So many take long enough to be told of before they are done with."""
+LARGE_BATCH_RECORDS: Final = 100_000
+"""Batches of more records are reported halfway, because they take long."""
 _STREAM_LOGGER: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
 
 class _Stopped(Exception):
-    """A batch isn't begun any more."""
+    """The batch isn't started, because the pipeline was told to stop."""
 
 
 def run(
@@ -37,13 +37,13 @@ def run(
     table_format: TableFormat = "parquet",
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Keep the tables below ``target`` up to date with what the options of ``source`` name. Without an
-    ``interval``, until everything that is there now has been read. ``should_stop`` is asked between batches;
-    where it has ended the stream, this returns False.
+    """Keep the tables below ``target`` up to date with what the options of ``source`` name.
 
-    Through Spark Connect the server works on the target: it has to see it by the same path.
+    Without an ``interval``, ends when everything that there is now has been read. ``should_stop`` is called
+    between batches; returns False if it stopped the stream. Through Spark Connect the server writes to the
+    target, so it must see the target at the same path.
 
-    Raises LakeError, and whatever else the source has to say as LakeError too.
+    Raises LakeError, also for errors of the source.
     """
     target = target.absolute()
     try:
@@ -54,16 +54,17 @@ def run(
                     _hush(spark)
                     return _run(stream_of(spark, source, target), lake, interval, progress, should_stop)
                 lake_id = lake.identify()
-            from kraft_wire.spark.pipeline.on_server import run_on_server
+            from kraft_wire.spark.pipeline.connect_worker import run_on_connect
 
             stream = stream_of(spark, source, target)
-            return run_on_server(stream, target, lake_id, table_format, interval, progress, should_stop)
+            return run_on_connect(stream, target, lake_id, table_format, interval, progress, should_stop)
     except PySparkException as error:
         raise failed(target, error) from error
 
 
 def _hush(spark: SparkSession) -> None:
-    """Why a stream has failed is in what is raised; Spark logs the stacks of Java and Python besides."""
+    """Turn off Spark's log of failed streams, which repeats the raised error with the stacks of Java and
+    Python."""
     assert spark._jvm is not None
     log4j = spark._jvm.org.apache.logging.log4j
     log4j.core.config.Configurator.setLevel(_STREAM_LOGGER, log4j.Level.OFF)
@@ -78,16 +79,16 @@ def _run(
 ) -> bool:
     failures: list[Exception] = []
 
-    def tell_much(batch: int, arrived: Arrived) -> None:
-        if arrived.records > MUCH_RECORDS:
-            progress(f"batch {batch}: {arrived.records:,} records are read; what they mean follows")
+    def report_large(batch: int, arrived: Arrived) -> None:
+        if arrived.records > LARGE_BATCH_RECORDS:
+            progress(f"batch {batch}: {arrived.records:,} records are stored; updating the tables")
 
     def each(rows: DataFrame, batch: int) -> None:
         started = monotonic()
         try:
             if should_stop():
                 raise _Stopped
-            arrived = apply_batch(lake, rows, batch, halfway=partial(tell_much, batch))
+            arrived = apply_batch(lake, rows, batch, halfway=partial(report_large, batch))
         except Exception as error:
             failures.append(error)
             raise
@@ -109,7 +110,7 @@ def _run(
 
 def _line(batch: int, arrived: Arrived | None, lake: Lake, seconds: float) -> str:
     if arrived is None:
-        return f"batch {batch}: there already"
+        return f"batch {batch}: applied before"
     rate = arrived.records / seconds
     return (
         f"batch {batch}: {arrived.records:,} records of {len(arrived.ends):,} clusters in {seconds:.1f} s, "

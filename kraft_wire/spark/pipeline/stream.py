@@ -1,4 +1,4 @@
-"""The stream of records that feeds a lake."""
+"""Stream the records that fill a lake."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from kraft_wire.spark.pipeline.lake import LakeError, checkpoint_of
+from kraft_wire.lake.protocol import LakeError, checkpoint_of
+from kraft_wire.tabular.table_names import RECORDS
 
 MOST_OFFSETS: Final = 2_000_000
-"""A batch's records, unless an option says otherwise."""
+"""The offsets of a batch, unless an option limits them."""
 
 POLL_S: Final = 1
-"""How often a query is looked at."""
+"""Seconds between two checks of a query."""
 _OURS: Final = re.compile(r"^kraft_wire\.[\w.]+: (.*)", re.MULTILINE)
-"""The line that ends the stack of an error of ours."""
+"""The last line of the stack of a kraft-wire error."""
 
 
 def stream_of(spark: SparkSession, source: Mapping[str, str], target: Path) -> DataStreamWriter:
     options = {"startingOffsets": "earliest", **_limits(source), **source}
-    rows = spark.readStream.format("kraft").options(**options).option("table", "records").load()
+    rows = spark.readStream.format("kraft").options(**options).option("table", RECORDS).load()
     return rows.writeStream.option("checkpointLocation", str(checkpoint_of(target)))
 
 
 @contextmanager
 def running(stream: DataStreamWriter, interval: str | None) -> Iterator[StreamingQuery]:
-    """Without an interval it ends when everything that is there now has been read; when it is left, it is
-    stopped."""
+    """Run the stream; without an interval, it ends when everything that there is now has been read. Stops it
+    on exit."""
     timed = stream.trigger(availableNow=True) if interval is None else stream.trigger(processingTime=interval)
     query = timed.start()
     try:
@@ -43,12 +44,13 @@ def running(stream: DataStreamWriter, interval: str | None) -> Iterator[Streamin
 
 
 def is_between_batches(query: StreamingQuery) -> bool:
-    """Stopped amid one, it would fail it, and say so at length."""
+    """Whether no batch is being applied. Stopping a query within a batch makes it fail, with long
+    messages."""
     return not query.status["isTriggerActive"]
 
 
 def failed(target: Path, error: PySparkException) -> LakeError:
-    """What has stopped the stream, without the stacks of Python and Java that Spark puts around it."""
+    """Return why the stream failed, without the stacks of Python and Java that Spark adds."""
     text = str(error)
     ours = _OURS.findall(text)
     why = ours[-1] if ours else text.partition("\n=== Streaming Query")[0]

@@ -1,4 +1,4 @@
-"""Brokers: what they registered, and when they were fenced."""
+"""Derive tables of brokers: their registrations, and when they were fenced."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ REGISTERED: Final = (
     "features",
     "is_migrating_zk_broker",
 )
-"""What only a registration says."""
+"""Columns that only a registration sets."""
 CHANGING: Final = ("fenced", "in_controlled_shutdown", "log_dirs", "cordoned_log_dirs")
 FIELDS: Final = (*REGISTERED, *CHANGING, "registration_offset")
 
 
 def broker_history(tables: Tables) -> DataFrame:
-    """Every state of every broker's registration.
+    """Return every state of every broker's registration.
 
     Key: cluster, broker_id, start_offset. Columns: those of RegisterBrokerRecord; registration_offset (of
     that record, or of the snapshot that it was read from), and those of SPAN.
@@ -46,26 +46,26 @@ def broker_history(tables: Tables) -> DataFrame:
 
 
 def brokers(tables: Tables, as_of_offset: int | None = None, as_of_time: datetime | None = None) -> DataFrame:
-    """The registered brokers, at the end of the logs or at an offset or time.
+    """Return the registered brokers, at the end of the logs or at an offset or time.
 
-    Key: cluster, broker_id. Columns: those of ``broker_history``; start_... say since when the registration
-    is as it is.
+    Key: cluster, broker_id. Columns: those of ``broker_history``; start_... are when the registration got
+    this state.
     """
     return current(broker_history(Until(tables, as_of_offset, as_of_time)))
 
 
 def broker_sessions(tables: Tables) -> DataFrame:
-    """In which state each broker was from when to when.
+    """Return the state of each broker over time.
 
-    Key: cluster, broker_id, start_offset. Columns: broker_epoch and incarnation_id (of its registration: one
-    that registers again begins another interval), rack, state (active, fenced, or controlled_shutdown), and
+    Key: cluster, broker_id, start_offset. Columns: broker_epoch and incarnation_id (of its registration:
+    another registration begins another interval), rack, state (active, fenced, or controlled_shutdown), and
     those of SPAN. A broker that isn't registered has no row.
     """
     return session_intervals(broker_points(tables))
 
 
 def broker_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
-    """Every state of every registration."""
+    """Return the points of registrations."""
     rows = effective(_events(tables, before), facts(tables))
     whole = F.col("exists")
     window = so_far(KEY)
@@ -87,7 +87,8 @@ def broker_points(tables: Tables, before: OpenRows = nothing_before) -> DataFram
 
 
 def _events(tables: Tables, before: OpenRows) -> DataFrame:
-    """``exists`` is true where a row says everything, false where the broker goes, null where it changes."""
+    """Return the changes of registrations. ``exists`` is true where a row sets all columns, false where the
+    broker is unregistered, null where it changes."""
     registered = read(tables, "register_broker", "broker_id", *REGISTERED, *CHANGING)
     changed = read(tables, "broker_registration_change", "broker_id", *CHANGING)
     changed = changed.withColumns(

@@ -1,4 +1,4 @@
-"""How much changed in each hour."""
+"""Derive the table of changes in each hour."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kraft_wire.metadata.partition import NO_LEADER_CHANGE
+from kraft_wire.metadata.partitions.partition import NO_LEADER_CHANGE
 from kraft_wire.spark.tables.effects import effective, facts, read
 from kraft_wire.spark.tables.history import union
-from kraft_wire.spark.tables.inputs import RECORDS, Tables
+from kraft_wire.spark.tables.inputs import Tables
+from kraft_wire.tabular.table_names import RECORDS
 
 COUNTS: Final = (
     "records",
@@ -30,24 +31,25 @@ COUNTS: Final = (
 
 
 def churn(tables: Tables) -> DataFrame:
-    """How many records of which kind each hour saw.
+    """Return how many records of each kind each hour had.
 
-    Key: cluster, hour (a timestamp, UTC). Columns: records (all, control records included, as they were
-    written), controller_changes; and of those that took effect, when they did: topics_created,
+    Key: cluster, hour (a timestamp, UTC). Columns: records (all, control records included, when they were
+    written), controller_changes; and of the records that took effect, when they did: topics_created,
     topics_removed, partitions_created, partition_changes, elections (changes that name a leader), isr_changes
     (that name an ISR), broker_registrations, broker_unregistrations, fencings, unfencings, config_changes.
-    What a snapshot holds isn't counted.
+    Records of snapshots aren't counted.
     """
     return added_up(counted(tables, tables))
 
 
 def added_up(parts: DataFrame) -> DataFrame:
-    """One row for each hour, of rows that each count a part of it."""
+    """Sum up rows that count parts of an hour, one row for each hour."""
     return parts.groupBy("cluster", "hour").agg(*[F.sum(name).alias(name) for name in COUNTS])
 
 
 def counted(tables: Tables, all_tables: Tables) -> DataFrame:
-    """Rows that count something each. ``all_tables`` have also what ``tables`` may be waiting with."""
+    """Return one row of counts for each record. ``all_tables`` also have the records that wait for the end of
+    a transaction."""
     written = read(all_tables, RECORDS, "type").filter(~F.col("in_snapshot"))
     changes = read(tables, "partition_change", "leader", "isr")
     fenced = F.col("fenced")

@@ -1,4 +1,4 @@
-"""Dynamic configurations: what is set on topics, brokers, and whatever else."""
+"""Derive tables of dynamic configurations, of topics, brokers and other resources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES: Final = ("cluster", "resource_type", "resource_name", "name")
 
 
 def config_history(tables: Tables) -> DataFrame:
-    """Which value each configuration had from when to when. A deleted topic takes its own with it.
+    """Return the value of each configuration over time. Deleting a topic deletes its configurations.
 
     Key: cluster, resource_type (2: topic, 4: broker, 8: broker logger, 16: client metrics, 32: group),
     resource_name (empty: the default of all brokers), name, start_offset. Columns: value, and those of SPAN.
@@ -39,7 +39,7 @@ def config_history(tables: Tables) -> DataFrame:
 
 
 def configs(tables: Tables, as_of_offset: int | None = None, as_of_time: datetime | None = None) -> DataFrame:
-    """What is set, at the end of the logs or at an offset or time.
+    """Return the configurations that are set, at the end of the logs or at an offset or time.
 
     Key: cluster, resource_type, resource_name, name. Columns: value, start_offset, start_timestamp,
     known_start.
@@ -48,17 +48,21 @@ def configs(tables: Tables, as_of_offset: int | None = None, as_of_time: datetim
 
 
 def config_changes(tables: Tables) -> DataFrame:
-    """Every time that something was set, or deleted. What a snapshot holds isn't among them.
+    """Return every change or deletion of a configuration. Records of snapshots aren't among them.
 
-    Key: cluster, offset, resource_type, resource_name, name. Columns: timestamp (of when it took effect),
-    value (null: deleted), old_value (null: there was none), with_topic (deleted with its topic).
+    Key: cluster, offset, resource_type, resource_name, name. Columns: timestamp (when it took effect), value
+    (null: deleted), old_value (null: not set before), with_topic (deleted with its topic).
     """
     return config_change_rows(config_points(tables, topic_points(tables)))
 
 
 def config_points(tables: Tables, topics: DataFrame, before: OpenRows = nothing_before) -> DataFrame:
-    """Where values change. ``topics`` are topics' points: where they end, so do their configurations. At a
-    snapshot all end that aren't in it; a topic that is gone there may be in it again, with another id."""
+    """Return the points of configurations. ``topics`` are the points of topics, which end their
+    configurations.
+
+    A snapshot ends all configurations that aren't in it. A topic that a snapshot ends may be in the snapshot
+    with another id.
+    """
     known = before("config_history")
     events = union(
         [

@@ -1,8 +1,8 @@
-"""When records take effect, and in which order: transactions and snapshots, which concern all tables.
+"""Compute when records take effect, and in which order: transactions and snapshots concern all tables.
 
-A row's moment is (at_offset, in_snapshot, offset, at_timestamp): where it takes effect, and its place among
-others that do so there. What a snapshot holds comes after the record at the same offset, and replaces all
-that was before.
+A row's moment is (at_offset, in_snapshot, offset, at_timestamp): the offset where it takes effect, and its
+place among other rows there. The records of a snapshot come after the record at the same offset, and replace
+everything before.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kraft_wire.spark.tables.inputs import RECORDS, Tables, without
+from kraft_wire.spark.tables.inputs import Tables, without
+from kraft_wire.tabular.table_names import RECORDS
 
 ORDER: Final = ("at_offset", "in_snapshot", "offset")
-"""Sorts rows by their moments."""
+"""The columns that sort rows by their moments."""
 MOMENT_COLUMNS: Final = (*ORDER, "at_timestamp")
 MOMENT: Final = "struct<at_offset: bigint, in_snapshot: boolean, offset: bigint, at_timestamp: timestamp>"
 
@@ -26,21 +27,22 @@ _FEATURE: Final = "FeatureLevelRecord"
 
 
 def read(tables: Tables, table: str, *columns: str) -> DataFrame:
-    """These columns of a table of records, and the place of each."""
+    """Return these columns of a table of records, and each record's place."""
     return tables.read(table, "cluster", "offset", "timestamp", "in_snapshot", *columns)
 
 
 def moment() -> Column:
-    """Of a row that has the four columns."""
+    """Return the moment of a row that has the four columns."""
     return F.struct(*MOMENT_COLUMNS)
 
 
 def facts(tables: Tables) -> DataFrame:
-    """One row for each cluster that has any: ``transactions``, as structs of begin, end, end_timestamp (null
-    while it is open) and completed; and ``resets``, the moments of the snapshots that were read.
+    """Return the transactions and snapshots of each cluster that has any, in one row.
 
-    A snapshot shows by the metadata.version that each of them holds; a transaction whose end isn't to be seen
-    is over with the next one.
+    ``transactions`` are structs of begin, end, end_timestamp (null while it is open) and completed;
+    ``resets`` are the moments of the snapshots that were read. A snapshot is recognised by its
+    metadata.version, which every snapshot has. A transaction whose end isn't among the records ends with the
+    next one.
     """
     rows = tables.read(RECORDS, "cluster", "offset", "timestamp", "type", "in_snapshot").filter(
         F.col("type").isin(_BEGIN, _END, _ABORT) | (F.col("in_snapshot") & (F.col("type") == _FEATURE))
@@ -67,8 +69,11 @@ def facts(tables: Tables) -> DataFrame:
 
 
 def effective(rows: DataFrame, facts: DataFrame) -> DataFrame:
-    """Rows that count, with ``at_offset``, ``at_timestamp`` and ``next_reset``, the moment of the next
-    snapshot that was read (null where there is none), in place of their ``timestamp``."""
+    """Return the rows that take effect.
+
+    Adds ``at_offset``, ``at_timestamp`` and ``next_reset``, the moment of the next snapshot that was read
+    (null if there is none), and drops ``timestamp``.
+    """
     joined = rows.join(F.broadcast(facts), "cluster", "left")
 
     def holds(transaction: Column) -> Column:

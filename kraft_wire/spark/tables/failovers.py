@@ -1,4 +1,4 @@
-"""Controllers: who led in which epoch, and how long nobody did."""
+"""Derive the table of the controllers' epochs: who led, and how long there was no leader."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kraft_wire.spark.tables.history import union
-from kraft_wire.spark.tables.inputs import RECORDS, Tables
+from kraft_wire.spark.tables.inputs import Tables
 from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
+from kraft_wire.tabular.table_names import RECORDS
 
 _LEADER_CHANGE: Final = "LeaderChangeMessage"
 _PREVIOUS: Final = "struct<epoch: int, leader_id: int, last: struct<offset: bigint, timestamp: timestamp>>"
 
 
 def failovers(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
-    """The epochs of the controllers' quorum that anything was written in.
+    """Return the epochs of the controller quorum in which anything was written.
 
-    Key: cluster, epoch. Columns: leader_id (null where the record that says so is gone), previous_epoch,
-    previous_leader_id, records (how many so far, control records included), start_offset and start_timestamp
-    (of its first record), last_offset and last_timestamp (of its last), leaderless_ms (from the last record
-    of the epoch before until the first one of this: nobody led for that long at most), end_offset and
-    end_timestamp (where the next epoch began; null while this one lasts).
+    Key: cluster, epoch. Columns: leader_id (null if the record that names it was deleted), previous_epoch,
+    previous_leader_id, records (the number so far, control records included), start_offset and
+    start_timestamp (of its first record), last_offset and last_timestamp (of its last), leaderless_ms (from
+    the last record of the epoch before to the first one of this epoch: an upper bound for the time without a
+    leader), end_offset and end_timestamp (where the next epoch began; null while this one lasts).
     """
     rows = tables.read(RECORDS, "cluster", "offset", "epoch", "timestamp", "type", "json", "in_snapshot")
     is_leader_change = F.col("type") == _LEADER_CHANGE
@@ -65,7 +66,7 @@ def failovers(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
 
 
 def _merged(parts: DataFrame) -> DataFrame:
-    """Rows of the same epoch as one; only one of them knows of the epoch before."""
+    """Merge rows of the same epoch. Only one of them knows the epoch before."""
     return parts.groupBy("cluster", "epoch").agg(
         F.max("leader_id").alias("leader_id"),
         F.sum("records").alias("records"),

@@ -1,4 +1,4 @@
-"""Features that a cluster has finalized, metadata.version among them."""
+"""Derive tables of the features that a cluster has finalized, metadata.version among them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kraft_wire.metadata.features import KRAFT_VERSION
+from kraft_wire.metadata.features.supported import KRAFT_VERSION
 from kraft_wire.spark.tables.effects import effective, facts, read
 from kraft_wire.spark.tables.history import as_events, bounded, current, intervals, union
 from kraft_wire.spark.tables.inputs import Tables, Until
@@ -18,10 +18,10 @@ KEY: Final = ("feature", "cluster")
 
 
 def feature_history(tables: Tables) -> DataFrame:
-    """Which level each feature had from when to when.
+    """Return the level of each feature over time.
 
     Key: cluster, feature, start_offset. Columns: level (never 0: then there is no row), and those of SPAN.
-    kraft.version isn't among them: it lives in control records.
+    kraft.version isn't among the features, because it is in control records.
     """
     return feature_intervals(feature_points(tables))
 
@@ -29,7 +29,7 @@ def feature_history(tables: Tables) -> DataFrame:
 def features(
     tables: Tables, as_of_offset: int | None = None, as_of_time: datetime | None = None
 ) -> DataFrame:
-    """The finalized features, at the end of the logs or at an offset or time.
+    """Return the finalized features, at the end of the logs or at an offset or time.
 
     Key: cluster, feature. Columns: level, start_offset, start_timestamp, known_start.
     """
@@ -37,7 +37,7 @@ def features(
 
 
 def feature_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
-    """Where levels change."""
+    """Return the points of features."""
     known = before("feature_history")
     levels = read(tables, "feature_level", "name", "feature_level")
     levels = levels.withColumnsRenamed({"name": "feature", "feature_level": "level"})

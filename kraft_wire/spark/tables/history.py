@@ -1,11 +1,11 @@
-"""From events to what was so from when to when: the one shape of every table of history.
+"""Compute intervals from events: the common form of all tables of history.
 
-Points are rows of a key in the order of their moments: from this moment on, this is so. ``exists`` is false
-where the key ends, and so does it at the moment ``until``, where that isn't null. An interval is what lies
-between two points that differ in the values which matter.
+Points are the rows of a key in the order of their moments; each holds from its moment on. A key ends where
+``exists`` is false, and at the moment ``until``, if that isn't null. An interval lies between two points
+whose relevant values differ.
 
-Sorting takes longer than all windows together. Spark does it once for windows of the same key and order if
-nothing in between makes rows of rows: hence ``until``.
+Sorting takes longer than all windows together. Spark sorts once for windows of the same key and order, if no
+step between them turns one row into several. ``until`` avoids such a step.
 """
 
 from __future__ import annotations
@@ -31,30 +31,33 @@ SPAN: Final = (
 )
 """The last columns of every table of intervals.
 
-``end_offset``, ``end_timestamp`` and ``duration_ms`` are null while it lasts. The clocks of two leaders may
-differ, so that it seems to end before it began: it lasted for no time then. Where ``known_start`` is false it
-began at an unknown time: start_offset is that of the first snapshot that has it.
+``end_offset``, ``end_timestamp`` and ``duration_ms`` are null while the interval lasts. The clocks of two
+leaders may differ: an interval that seems to end before it began has duration 0. If ``known_start`` is false,
+the interval began at an unknown time, and start_offset is that of the first snapshot that has it.
 """
 
 
 def in_order(key: Sequence[str]) -> WindowSpec:
-    """A key's rows by their moments."""
+    """Return a window of a key's rows, by their moments."""
     return Window.partitionBy(*key).orderBy(*ORDER)
 
 
 def so_far(key: Sequence[str]) -> WindowSpec:
-    """As ``in_order``, each row with all that come before it."""
+    """Return a window of each row with all rows before it, as ``in_order``."""
     return in_order(key).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
 def last_known(column: Column | str, window: WindowSpec) -> Column:
-    """The newest value that isn't null."""
+    """Return the newest value that isn't null."""
     return F.last(column, ignorenulls=True).over(window)
 
 
 def bounded(rows: DataFrame, key: Sequence[str], *bounds: str) -> DataFrame:
-    """Points, of rows with ``exists``: where a bound (the columns' moments, the first one counts) comes
-    before the key's next row, the key ends there. Of several points at one offset the last one counts."""
+    """Return points, from rows with ``exists``.
+
+    A key ends at a bound that comes before its next row; ``bounds`` are columns of moments, of which the
+    earliest counts. Of several points at one offset the last one counts.
+    """
     bound = F.least(*bounds) if len(bounds) > 1 else F.col(bounds[0])
     following = {f"_next_{name}": F.lead(name).over(in_order(key)) for name in ORDER}
     rows = rows.withColumns({"_bound": bound, **following})
@@ -71,7 +74,7 @@ def bounded(rows: DataFrame, key: Sequence[str], *bounds: str) -> DataFrame:
 
 
 def with_ends(points: DataFrame) -> DataFrame:
-    """Points without ``until``: in its place comes another one, which doesn't exist."""
+    """Return points without ``until``, which becomes another point that doesn't exist."""
     nothing = F.lit(None).cast(MOMENT)
     ending = F.when(F.col("until").isNotNull(), F.array(nothing, "until")).otherwise(F.array(nothing))
     points = points.withColumn("_ended", F.explode(ending))
@@ -91,11 +94,11 @@ def intervals(
     before: DataFrame | None = None,
     following: Sequence[str] = (),
 ) -> DataFrame:
-    """The intervals between points that differ in ``values``.
+    """Return the intervals between points that differ in ``values``.
 
-    ``carried`` are columns as they were at the interval's start; ``following`` are columns as they are at the
-    start of what follows, named next_.... ``before`` are intervals that were open before the
-    first of these points: they go on, or end.
+    ``carried`` are columns as they were at the interval's start. ``following`` are columns as they are at the
+    start of what follows, named next_.... ``before`` are intervals that were open before the first of these
+    points: they continue, or end.
     """
     columns = [*key, *MOMENT_COLUMNS, "exists", "until", *values, *carried]
     points = points.select(*columns)
@@ -118,9 +121,9 @@ def intervals(
     }
 
     def end_of(name: str) -> Column:
-        gone = then.get(name, F.col(name))
-        return F.when(is_over, gone).otherwise(
-            F.lead(F.when(F.col("_begins"), F.col(name)).otherwise(gone)).over(order)
+        ended = then.get(name, F.col(name))
+        return F.when(is_over, ended).otherwise(
+            F.lead(F.when(F.col("_begins"), F.col(name)).otherwise(ended)).over(order)
         )
 
     ends = {"end_offset": end_of("at_offset"), "end_timestamp": end_of("at_timestamp")}
@@ -142,7 +145,8 @@ def intervals(
 
 
 def as_points(open_intervals: DataFrame) -> DataFrame:
-    """Where what goes on began, as points: the columns of SPAN give way to those of points."""
+    """Convert open intervals to points where they began: the columns of SPAN are replaced by those of
+    points."""
     return open_intervals.withColumns(
         {
             "at_offset": F.col("start_offset"),
@@ -156,7 +160,7 @@ def as_points(open_intervals: DataFrame) -> DataFrame:
 
 
 def as_events(open_intervals: DataFrame) -> DataFrame:
-    """As ``as_points``, as rows from which points are yet to be made."""
+    """Convert open intervals to rows from which points can be made, as ``as_points``."""
     return (
         as_points(open_intervals)
         .transform(without, "at_offset", "until")
@@ -165,13 +169,13 @@ def as_events(open_intervals: DataFrame) -> DataFrame:
 
 
 def current(history: DataFrame) -> DataFrame:
-    """What is so where the records end, and since when."""
+    """Return the state where the records end, and since when it holds."""
     lasts = F.col("end_offset").isNull()
     return history.filter(lasts).transform(without, "end_offset", "end_timestamp", "duration_ms")
 
 
 def union(frames: Iterable[DataFrame | None]) -> DataFrame:
-    """One below the other; columns that one lacks are null there."""
+    """Concatenate DataFrames; columns that one lacks are null there."""
     first, *others = [frame for frame in frames if frame is not None]
     for other in others:
         first = first.unionByName(other, allowMissingColumns=True)

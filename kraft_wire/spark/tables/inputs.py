@@ -1,4 +1,4 @@
-"""Where the tables of records come from: the data source, a lake's Parquet, or DataFrames at hand."""
+"""Provide the tables of records: from the data source, from a lake's Parquet, or from DataFrames."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kraft_wire.spark.options import Options
 from kraft_wire.spark.source import ends_now
-
-RECORDS = "records"
+from kraft_wire.tabular.arrow_types import table_schema
+from kraft_wire.tabular.table_names import RECORDS
 
 
 class Tables(Protocol):
-    """The tables of records, by the names that the data source gives them."""
+    """The tables of records, by their names in the data source."""
 
     def read(self, table: str, *columns: str) -> DataFrame:
-        """These columns of a table. Nothing is read before Spark needs it."""
+        """Return these columns of a table. Nothing is read until Spark needs it."""
 
 
 class SourceTables:
-    """Tables that the data source ``kraft`` reads; ``options`` are its own.
+    """The tables that the data source ``kraft`` reads; ``options`` are its own.
 
-    Where these name no ``endingOffsets``, all tables end where the logs did when the first one was asked for.
-    Each is read by itself: in a log that grows, one would know of records that another doesn't know yet, and
-    what an aborted transaction did would seem to have happened.
+    Without ``endingOffsets``, all tables end where the logs ended when the first table was read. Each table
+    is read by itself: without a common end, in a log that grows, one table would have records that another
+    lacks, and the records of an aborted transaction would seem to take effect.
     """
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
@@ -40,7 +39,8 @@ class SourceTables:
         self._given = dict(options)
 
     def read(self, table: str, *columns: str) -> DataFrame:
-        """The source is told which columns: Spark itself doesn't tell it."""
+        """See ``Tables.read``. The columns are an option, because Spark doesn't tell the source which ones it
+        needs."""
         reader = self._spark.read.format("kraft").options(**self._options)
         return reader.option("table", table).option("columns", ",".join(columns)).load()
 
@@ -52,7 +52,7 @@ class SourceTables:
 
 
 class LakeTables:
-    """Tables that the pipeline keeps as Parquet below ``target``. Raises NotADirectoryError."""
+    """The tables that the pipeline keeps as Parquet below ``target``. Raises NotADirectoryError."""
 
     def __init__(self, spark: SparkSession, target: str | Path) -> None:
         self._spark = spark
@@ -61,7 +61,7 @@ class LakeTables:
             raise NotADirectoryError(ENOTDIR, "no folder; give the target of 'pipeline run'", str(target))
 
     def read(self, table: str, *columns: str) -> DataFrame:
-        """A table that no record has been written to yet is empty."""
+        """See ``Tables.read``. A table without records is empty."""
         folder = self._target / table
         reader = self._spark.read.schema(spark_schema(table))
         found = reader.parquet(str(folder)) if folder.is_dir() else empty(self._spark, table)
@@ -69,7 +69,7 @@ class LakeTables:
 
 
 class FrameTables:
-    """Tables that somebody has as DataFrames; those that are missing are empty."""
+    """Tables given as DataFrames; missing ones are empty."""
 
     def __init__(self, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
         self._spark = spark
@@ -81,12 +81,12 @@ class FrameTables:
 
 
 class Until:
-    """Other tables, as they were when each cluster's log ended at ``offset`` (included), or at ``time``: with
-    the last record that had been written until then."""
+    """Other tables as they were when each cluster's log ended at ``offset`` (included), or with the last
+    record that was written by ``time``."""
 
     def __init__(self, tables: Tables, offset: int | None = None, time: datetime | None = None) -> None:
         if offset is not None and time is not None:
-            raise ValueError("as of an offset or as of a time: give one of them")
+            raise ValueError("as_of_offset and as_of_time: give one of them")
         self._tables = tables
         self._offset = offset
         self._time = time
@@ -109,16 +109,19 @@ class Until:
 
 
 def spark_schema(table: str) -> StructType:
-    """The columns of one of the source's tables."""
-    return from_arrow_schema(Options((), table).schema)
+    """Return the columns of one of the source's tables."""
+    return from_arrow_schema(table_schema(table))
 
 
 def empty(spark: SparkSession, table: str) -> DataFrame:
-    """One of the source's tables without rows. Spark's optimizer knows it, by the filter."""
+    """Return one of the source's tables without rows. The filter lets Spark's optimizer know that."""
     return spark.createDataFrame([], spark_schema(table)).filter(F.lit(False))
 
 
 def without(rows: DataFrame, *columns: str) -> DataFrame:
-    """Without columns that are there. A declarative pipeline doesn't know its tables' columns yet when it is
-    told of their plans, and Spark Connect has to where ``drop`` is called."""
+    """Drop columns that exist.
+
+    A declarative pipeline plans tables before it knows their columns, which ``drop`` would need on Spark
+    Connect.
+    """
     return rows.select(F.expr(f"* EXCEPT (`{'`, `'.join(columns)}`)"))

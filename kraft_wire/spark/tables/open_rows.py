@@ -1,4 +1,5 @@
-"""What was open before the records at hand: nothing, unless they are a part of the log."""
+"""Provide the intervals that were open before the given records, which are none unless the records are a part
+of the log."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 OpenRows = Callable[[str], DataFrame | None]
-"""The open rows of a derived table, by its name; None where there is nothing before."""
+"""A function that returns the open rows of a derived table, by its name; None if nothing came before."""
 
 
 def nothing_before(table: str) -> DataFrame | None:
-    """The records at hand begin where their logs do."""
+    """Return None: the records begin where their logs do."""
     return None

@@ -1,4 +1,4 @@
-"""Every state that a partition was ever in: the rules of org.apache.kafka.metadata.PartitionRegistration."""
+"""Compute every state of every partition, by the rules of org.apache.kafka.metadata.PartitionRegistration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kraft_wire.metadata.partition import DIRECTORY_MIGRATING, NO_LEADER_CHANGE
+from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, NO_LEADER_CHANGE
 from kraft_wire.spark.tables.effects import ORDER, effective, facts, moment, read
 from kraft_wire.spark.tables.history import as_events, bounded, last_known, so_far, union
 from kraft_wire.spark.tables.inputs import Tables, without
@@ -15,7 +15,7 @@ from kraft_wire.spark.tables.open_rows import OpenRows, nothing_before
 
 TOPIC_KEY: Final = ("topic_id", "cluster")
 KEY: Final = (*TOPIC_KEY, "partition")
-"""In the order in which a topic's rows, whose partition is null, come before those of its partitions."""
+"""In this order, a topic's rows, whose partition is null, come before those of its partitions."""
 FIELDS: Final = (
     "leader",
     "isr",
@@ -30,12 +30,14 @@ FIELDS: Final = (
 EPOCHS: Final = ("leader_epoch", "partition_epoch")
 
 _STAYS: Final = -1
-"""A leader recovery state that says nothing."""
+"""A leader recovery state that means no change."""
 
 
 def partition_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
-    """Points of partitions: the topic's name, FIELDS and EPOCHS. ``whole`` rows say everything; others say
-    what changes and leave the rest null."""
+    """Return the points of partitions: the topic's name, FIELDS and EPOCHS.
+
+    ``whole`` rows set all fields; others set the fields that change and leave the rest null.
+    """
     rows = _of_known_topics(effective(_events(tables, before), facts(tables)))
     rows = _filled(rows).withColumn("exists", F.lit(True))
     migrating = F.lit(str(DIRECTORY_MIGRATING))
@@ -80,8 +82,8 @@ def _known(before: OpenRows, table: str, **also: bool) -> DataFrame | None:
 
 
 def _clearings(tables: Tables, topics: DataFrame, partitions: DataFrame) -> DataFrame:
-    """A row for each partition whose eligible leader replicas a record makes forget. Too many are no harm:
-    nothing comes of clearing what is empty, or isn't there."""
+    """Return a row for each partition whose eligible leader replicas a record clears. Superfluous rows do no
+    harm: clearing what is empty or missing changes nothing."""
     records = read(tables, "clear_elr", "topic_name")
     topics = topics.select("cluster", "topic_id", "topic")
     partitions = partitions.select("cluster", "topic_id", "partition")
@@ -99,7 +101,7 @@ def _clearings(tables: Tables, topics: DataFrame, partitions: DataFrame) -> Data
 
 
 def _of_known_topics(rows: DataFrame) -> DataFrame:
-    """Partitions' rows, with their topic's name, and when it was removed."""
+    """Return the rows of partitions, with their topic's name, and when the topic was removed."""
     topic = Window.partitionBy(*TOPIC_KEY).orderBy("partition", *ORDER)
     topic = topic.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     removed = last_known(F.when(F.col("removes"), moment()), topic)
@@ -108,8 +110,11 @@ def _of_known_topics(rows: DataFrame) -> DataFrame:
 
 
 def _filled(rows: DataFrame) -> DataFrame:
-    """What a row leaves out is as it was. Naming a leader raises the leader epoch, even where it is the same
-    one; every change raises the partition epoch, and so does a clearing that clears anything."""
+    """Fill in the fields that rows leave out.
+
+    Naming a leader raises the leader epoch, even if it is the same leader. Every change raises the partition
+    epoch, also a clearing that clears anything.
+    """
     window = so_far(KEY)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)
     names_leader = ~F.col("whole") & F.col("leader").isNotNull()

@@ -1,4 +1,4 @@
-"""Partitions, and what of them matters when: who led, who was in sync, what was missing, what moved."""
+"""Derive tables of partitions: their states, leaders, ISRs, missing replicas and reassignments."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NAMES: Final = ("cluster", "topic_id", "topic", "partition")
 
 
 def partition_history(tables: Tables) -> DataFrame:
-    """Every state of every partition.
+    """Return every state of every partition.
 
     Key: cluster, topic_id, partition, start_offset. Columns: topic, leader (-1: none), isr, replicas,
     adding_replicas, removing_replicas, eligible_leader_replicas and last_known_elr (empty where ELR is not in
-    use), directories (position by position those of ``replicas``), leader_recovery_state (1 after an unclean
-    election, until the leader has recovered), leader_epoch, partition_epoch, and those of SPAN.
+    use), directories (in the order of ``replicas``), leader_recovery_state (1 after an unclean election,
+    until the leader has recovered), leader_epoch, partition_epoch, and those of SPAN.
     """
     return partition_intervals(partition_points(tables))
 
@@ -30,27 +30,27 @@ def partition_history(tables: Tables) -> DataFrame:
 def partitions(
     tables: Tables, as_of_offset: int | None = None, as_of_time: datetime | None = None
 ) -> DataFrame:
-    """The partitions, at the end of the logs or at an offset or time.
+    """Return the partitions, at the end of the logs or at an offset or time.
 
-    Key: cluster, topic_id, partition. Columns: those of ``partition_history``; start_... say since when the
-    partition is as it is.
+    Key: cluster, topic_id, partition. Columns: those of ``partition_history``; start_... are when the
+    partition got this state.
     """
     return current(partition_history(Until(tables, as_of_offset, as_of_time)))
 
 
 def leadership(tables: Tables) -> DataFrame:
-    """Who led which partition from when to when. An election of the leader that leads already begins another
-    interval: it has another epoch.
+    """Return the leader of each partition over time. Electing the same leader again begins another interval,
+    because the epoch changes.
 
     Key: cluster, topic_id, partition, leader_epoch, start_offset. Columns: topic, leader (-1: none), unclean
-    (whether the leader was elected uncleanly), preferred (whether it was the first replica at the time), and
+    (whether the election was unclean), preferred (whether the leader was the first replica at the time), and
     those of SPAN.
     """
     return leadership_intervals(partition_points(tables))
 
 
 def isr_history(tables: Tables) -> DataFrame:
-    """Which replicas were in sync from when to when.
+    """Return the in-sync replicas of each partition over time.
 
     Key: cluster, topic_id, partition, start_offset. Columns: topic, isr, isr_size, and those of SPAN.
     """
@@ -58,21 +58,21 @@ def isr_history(tables: Tables) -> DataFrame:
 
 
 def under_replicated(tables: Tables) -> DataFrame:
-    """When fewer replicas were in sync than there should be, as Kafka counts its under-replicated partitions:
-    replicas that a reassignment is adding aren't expected yet.
+    """Return when fewer replicas were in sync than there should be, as Kafka counts under-replicated
+    partitions: replicas that a reassignment is adding aren't expected yet.
 
-    Key: cluster, topic_id, partition, start_offset. Columns: topic, missing_replicas (the expected ones that
-    were not in sync; where that changes, another interval begins), leader (as the interval began; -1: the
-    partition was offline), and those of SPAN.
+    Key: cluster, topic_id, partition, start_offset. Columns: topic, missing_replicas (expected ones that were
+    not in sync; a change begins another interval), leader (at the interval's start; -1: the partition was
+    offline), and those of SPAN.
     """
     return under_replicated_intervals(partition_points(tables))
 
 
 def reassignments(tables: Tables) -> DataFrame:
-    """When replicas were being moved.
+    """Return when replicas were being moved.
 
     Key: cluster, topic_id, partition, start_offset. Columns: topic, adding_replicas, removing_replicas,
-    replicas and next_replicas (as it began and when it was over), outcome (completed, cancelled, replaced by
+    replicas and next_replicas (at the start and after the end), outcome (completed, cancelled, replaced by
     another reassignment, topic_removed; null while it lasts), and those of SPAN.
     """
     return reassignment_intervals(partition_points(tables))

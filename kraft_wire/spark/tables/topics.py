@@ -1,4 +1,4 @@
-"""Topics: when each one was there."""
+"""Derive tables of topics, and when each topic existed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY: Final = ("topic_id", "cluster")
 
 
 def topic_history(tables: Tables) -> DataFrame:
-    """One row for each topic that was ever there; a topic that is created again has another id.
+    """Return one row for each topic that ever existed. A topic that is created again has another id.
 
     Key: cluster, topic_id. Columns: topic (its name), and those of SPAN.
     """
@@ -25,7 +25,7 @@ def topic_history(tables: Tables) -> DataFrame:
 
 
 def topics(tables: Tables, as_of_offset: int | None = None, as_of_time: datetime | None = None) -> DataFrame:
-    """The topics, at the end of the logs or at an offset or time.
+    """Return the topics, at the end of the logs or at an offset or time.
 
     Key: cluster, topic_id. Columns: topic, partition_count, start_offset, start_timestamp, known_start.
     """
@@ -51,7 +51,7 @@ def current_topics(history: DataFrame, partitions: DataFrame) -> DataFrame:
 
 
 def topic_points(tables: Tables, before: OpenRows = nothing_before) -> DataFrame:
-    """Where topics begin and end."""
+    """Return the points where topics begin and end."""
     known = before("topic_history")
     created = read(tables, "topic", "topic_id", "name").withColumnRenamed("name", "topic")
     events = union(

@@ -1,4 +1,4 @@
-"""The typed tables out of the table of all records: from its JSON, as the data source makes it."""
+"""Make the typed tables from the table of all records, by its column ``json``, with Spark."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, Struc
 
 from kraft_wire.protocol.schema import Field, defaults_of
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.spark.arrow_types import PLACE, column_name
-from kraft_wire.spark.options import record_class
-from kraft_wire.spark.tables.inputs import RECORDS, spark_schema
+from kraft_wire.spark.tables.inputs import spark_schema
+from kraft_wire.tabular.arrow_types import PLACE, column_name
+from kraft_wire.tabular.table_names import RECORDS, record_class
 
 _PLACE: Final = [field.name for field in PLACE]
 
 
 class RecordsTables:
-    """All tables, of a DataFrame that is the table ``records``."""
+    """All tables, made from a DataFrame that is the table ``records``."""
 
     def __init__(self, records: DataFrame) -> None:
         self._records = records
@@ -29,7 +29,7 @@ class RecordsTables:
 
 
 def typed_rows(records: DataFrame, table: str) -> DataFrame:
-    """The rows of a typed table, with all its columns."""
+    """Return the rows of a typed table, with all its columns."""
     message = record_class(table)
     types = {field.name: field.dataType for field in spark_schema(table)}
     in_json = StructType(
@@ -53,7 +53,7 @@ def typed_rows(records: DataFrame, table: str) -> DataFrame:
 
 
 def _json_type(field: Field, column_type: DataType) -> DataType:
-    """As the column's, with the names that JSON has inside of structs."""
+    """Return a column's type, with the names that structs have in JSON."""
     if field.struct is None:
         return StringType() if isinstance(column_type, BinaryType) else column_type
     assert isinstance(column_type, ArrayType) and isinstance(column_type.elementType, StructType)
@@ -62,7 +62,8 @@ def _json_type(field: Field, column_type: DataType) -> DataType:
 
 
 def _value(field: Field, column_type: DataType, default: Any) -> Column:
-    """A field that the record's version lacks, or that has its default, may not be in the JSON."""
+    """Return a field's value. A field that the record's version lacks, or that has its default, may be
+    missing in the JSON."""
     value = F.col(f"_record.{field.json_name}")
     if isinstance(column_type, BinaryType):
         value = F.unbase64(value)

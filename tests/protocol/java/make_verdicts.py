@@ -1,8 +1,9 @@
-"""Write what Kafka's own classes make of messages of every kind and version, whole and damaged, all small.
+"""Write the results of Kafka's own classes for messages of every kind and version, valid and damaged, all
+small.
 
 From the project's root, after ``make kafka``:
 
-    python tests/protocol/java/make_verdicts.py > tests/protocol/data/java-4.4.0-verdicts.txt
+python tests/protocol/java/make_verdicts.py > tests/protocol/data/java-4.4.0-verdicts.txt
 
 A line is "name version hex verdict". The verdict is "error", or the hex of the message written again, the
 number of bytes that were not read, and its JSON form. JavaFacts.java makes java-4.4.0-facts.txt.
@@ -17,16 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from random_messages import all_messages, random_message
-
-from compat.codec_judge.java import JavaCodec
-from compat.codec_judge.ours import java_name
-from compat.harness.jars import find_jars
+from compat.harness.kafka.jars import find_jars
+from compat.judges.codec.java import JavaCodec
+from compat.judges.codec.ours import java_name
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from tests.support.random_messages import all_messages, random_message
 
 KAFKA = "4.4.0"
 
@@ -63,7 +62,7 @@ def _damaged(random: Random, raw: bytes) -> bytes:
 
 
 def verdict(answer: list[str]) -> str:
-    """From the answer of the codec judge."""
+    """Return the verdict from the answer of the codec judge."""
     if answer[0].startswith("!"):
         return "error"
     unread, _, written, shown = answer

@@ -1,0 +1,1 @@
+"""Emit compiled code from the same plans."""

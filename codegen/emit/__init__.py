@@ -1,0 +1,1 @@
+"""Emit the Python module of a message from its schema."""

@@ -1,0 +1,1 @@
+"""Read schemas in franz-go's language."""

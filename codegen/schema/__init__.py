@@ -1,0 +1,1 @@
+"""Schemas as values: read, named, checked."""

@@ -1,1 +1,0 @@
-"""Our controller beside Java's, in one run, with the same client."""

@@ -1,1 +1,0 @@
-"""Our codec beside the peers' on the same bytes, in one run."""

@@ -1,1 +1,0 @@
-"""How fast metadata logs become tables: ``python -m compat.bench_spark``."""

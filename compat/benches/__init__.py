@@ -1,0 +1,1 @@
+"""Benchmarks of our controller, codec and tables beside Java's and other projects'."""

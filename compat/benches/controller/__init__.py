@@ -1,0 +1,1 @@
+"""Compare our controller with Java's in one run, with the same client."""

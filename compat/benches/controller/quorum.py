@@ -1,0 +1,137 @@
+"""Measure three controllers: the time of failovers, and the speed of replicated writes."""
+
+from __future__ import annotations
+
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from compat.benches.controller.load import Measured
+from compat.benches.controller.measure import JAVA_OPTIONS, PRETEND_BROKERS, TopicLoad, write_succeeded
+from compat.harness.kafka.cluster import ControllerKind
+from compat.harness.kafka.nodes import JvmController
+from compat.harness.kafka.pretend_broker import PretendBroker
+from compat.harness.kafka.quorum import Controller, ControllerQuorum
+from compat.harness.kafka.tool_server import ToolServer
+from compat.harness.processes import Workspace
+from compat.harness.waiting import WaitTimeout, wait_until
+from compat.harness.wire import WireClient
+
+ASK_AGAIN_S = 0.001
+GIVE_UP_S = 120.0
+
+
+class QuorumSizes(msgspec.Struct, frozen=True):
+    """The sizes of the measurement."""
+
+    failovers: int = 7
+    warm_up_topics: int = 200
+    topics: int = 300
+    partitions_a_topic: int = 10
+
+
+class QuorumFigures(msgspec.Struct):
+    """The figures of three controllers of one kind; the times are those that a client sees, one per
+    failover."""
+
+    killed_s: list[float]
+    stopped_s: list[float]
+    one_in_flight: Measured
+
+
+def measure_quorum(
+    kind: ControllerKind, folder: Path, tools: ToolServer, sizes: QuorumSizes
+) -> QuorumFigures:
+    """Start three controllers, create topics, then kill or stop the leader several times."""
+    with Workspace(folder / f"{kind}-quorum") as workspace:
+        quorum = ControllerQuorum(workspace, tools, [kind] * 3, "dynamic")
+        for controller in quorum.controllers.values():
+            if isinstance(controller, JvmController):
+                controller.jvm_options = JAVA_OPTIONS
+        quorum.format()
+        quorum.start()
+        one_in_flight = _create_topics(quorum, sizes)
+        killed = [_fail_over(quorum, kill) for _ in range(sizes.failovers)]
+        stopped = [_fail_over(quorum, stop) for _ in range(sizes.failovers)]
+    return QuorumFigures(killed, stopped, one_in_flight)
+
+
+def _create_topics(quorum: ControllerQuorum, sizes: QuorumSizes) -> Measured:
+    port = quorum.leader().port
+    brokers = [PretendBroker(node_id, quorum.cluster_id, port) for node_id in range(1, PRETEND_BROKERS + 1)]
+    topics = TopicLoad(port, sizes.partitions_a_topic)
+    topics.create(sizes.warm_up_topics, in_flight=1)
+    measured = topics.create(sizes.topics, in_flight=1)
+    for broker in brokers:
+        broker.close()
+    return measured
+
+
+def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None]) -> float:
+    """End the leader and return the seconds until another controller accepts a write; then restart it."""
+    leader = quorum.leader()
+    others = [controller for controller in quorum.running if controller is not leader]
+    writers = [Writer(controller) for controller in others]
+    began = time.perf_counter()
+    end(leader)
+    first_to_write(writers)
+    took_s = time.perf_counter() - began
+    for writer in writers:
+        writer.close()
+    leader.running_process.wait(30)
+    leader.start()
+    wait_until(lambda: all_caught_up(quorum), "all three to catch up")
+    return took_s
+
+
+def kill(controller: Controller) -> None:
+    controller.running_process.send_signal(signal.SIGKILL)
+
+
+def stop(controller: Controller) -> None:
+    controller.running_process.send_signal(signal.SIGTERM)
+
+
+def first_to_write(writers: Iterable[Writer]) -> Writer:
+    """Wait for the first writer that succeeds."""
+    began = time.perf_counter()
+    while time.perf_counter() - began < GIVE_UP_S:
+        for writer in writers:
+            if writer.try_once():
+                return writer
+        time.sleep(ASK_AGAIN_S)
+    raise WaitTimeout(f"no controller accepted a write within {GIVE_UP_S:g} s")
+
+
+def all_caught_up(quorum: ControllerQuorum) -> bool:
+    """Whether every controller listens, and every voter has caught up with the high watermark."""
+    with suppress(OSError):
+        for controller in quorum.controllers.values():
+            WireClient(controller.port).close()
+        with WireClient(quorum.leader().port) as client:
+            return quorum.in_step(client)
+    return False
+
+
+class Writer:
+    """A client with an open connection to one controller."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self._client = WireClient(controller.port, timeout_s=GIVE_UP_S)
+
+    def try_once(self) -> bool:
+        """Try to write and return whether it succeeded; a controller that isn't active rejects it at once."""
+        return write_succeeded(self._client)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def median_ms(seconds: list[float]) -> float:
+    return statistics.median(seconds) * 1000

@@ -1,0 +1,1 @@
+"""Measure how fast metadata logs become tables."""

@@ -1,0 +1,1 @@
+"""The programs behind `make demo` and `make demo-pipeline`."""

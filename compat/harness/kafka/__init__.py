@@ -1,0 +1,1 @@
+"""Kafka's nodes, clusters and command-line tools, and our controller among them."""

@@ -1,0 +1,1 @@
+"""Spark sessions, and the tables that a metadata log must give."""

@@ -1,0 +1,1 @@
+"""The codec and the schema language against Kafka's own."""

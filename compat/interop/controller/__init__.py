@@ -1,0 +1,1 @@
+"""Brokers and clients on one controller of ours."""

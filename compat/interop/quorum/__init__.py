@@ -1,0 +1,1 @@
+"""Several controllers: elections, replication, damage and chaos."""

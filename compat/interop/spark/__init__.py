@@ -1,0 +1,1 @@
+"""Metadata logs as tables, with Spark and real clusters."""

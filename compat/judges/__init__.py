@@ -1,0 +1,1 @@
+"""Independent implementations to compare ours with: Kafka's own classes and the codecs of other clients."""

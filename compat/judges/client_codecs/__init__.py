@@ -1,0 +1,1 @@
+"""The codecs of other Kafka clients, behind one interface."""

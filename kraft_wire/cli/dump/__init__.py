@@ -1,0 +1,1 @@
+"""The command ``kraft-wire dump-log``."""

@@ -1,0 +1,1 @@
+"""Kafka's configuration keys: types, defaults, bounds, synonyms, layers and validation."""

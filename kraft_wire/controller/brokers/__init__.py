@@ -1,0 +1,1 @@
+"""The APIs and rules of brokers: registration, heartbeats, fencing and removal."""

@@ -1,0 +1,43 @@
+"""Check the listeners that brokers and controllers register.
+
+A bad listener is rejected because it would break every reader of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kraft_wire.metadata.registration import EndPoint
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.security.protocols import SECURITY_PROTOCOLS
+from kraft_wire.wire.address import MAX_PORT
+
+
+def check_listeners(node: str, listeners: Iterable[EndPoint], code: ErrorCode) -> None:
+    """Raise ApiError(code) for a listener without name, host, port or known protocol, or a repeated name.
+
+    ``node`` is the text for the node in the error. Java's controllers fail on some of these with an internal
+    error and resign (ListenerInfo).
+    """
+    names: set[str] = set()
+    for listener in listeners:
+        if fault := _fault(listener, names):
+            raise ApiError(code, f"{node}: listener {listener.name!r} {fault}")
+        names.add(listener.name)
+
+
+def _fault(listener: EndPoint, names: set[str]) -> str:
+    if not listener.name:
+        return "has no name"
+    if listener.name in names:
+        return "is listed twice"
+    if not listener.host.strip():
+        return "has no host"
+    if not 0 < listener.port <= MAX_PORT:
+        return f"has port {listener.port}, which is not between 1 and {MAX_PORT}"
+    if not 0 <= listener.security_protocol < len(SECURITY_PROTOCOLS):
+        return (
+            f"has security protocol {listener.security_protocol}, "
+            f"which is not between 0 and {len(SECURITY_PROTOCOLS) - 1}"
+        )
+    return ""

@@ -1,0 +1,1 @@
+"""The APIs of the cluster as a whole: its versions, its controllers and its producer ids."""

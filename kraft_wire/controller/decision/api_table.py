@@ -1,0 +1,132 @@
+"""Define the table of APIs: for each API its versions, its handler, its permission and who answers.
+
+The table is a value. A node, its connections, Envelope and ApiVersions get it as an argument, so that another
+kind of node has another table and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Never, Protocol, TypeVar, cast
+
+import msgspec
+
+from kraft_wire.controller.decision.error_responses import TOP_LEVEL, ErrorForm, failed_response
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.registry import API_KEYS, api_name, request_class, response_class
+
+if TYPE_CHECKING:
+    from kraft_wire.controller.decision.context import Context, ControllerState, Result
+    from kraft_wire.security.authorization import AclOperation, Resource
+
+_KEYS: Final = {api_name(key): key for key in API_KEYS}
+
+Request = TypeVar("Request", bound=Message, contravariant=True)
+
+
+class Handler(Protocol[Request]):
+    """A pure function that decides on one request.
+
+    Raises ApiError if the whole request fails.
+    """
+
+    def __call__(
+        self, state: ControllerState, request: Request, version: int, context: Context, /
+    ) -> Result: ...
+
+
+AnyHandler = Handler[Never]
+"""A handler of any request. ``Api`` sees to it that a handler gets requests of its own class only."""
+
+
+class AnsweredBy(Enum):
+    """The part of a node that answers an API."""
+
+    ACTIVE_CONTROLLER = "active controller"
+    """The handler, on the active controller only, after its records are committed."""
+    ANY_CONTROLLER = "any controller"
+    """The handler, with the metadata that this node has applied."""
+    RAFT = "raft"
+    """The raft core. A Fetch of an ordinary consumer is answered by the node."""
+    NODE = "node"
+    """The node itself."""
+
+
+class Api(msgspec.Struct, frozen=True):
+    """One row of the table.
+
+    ``name`` is Kafka's, such as "CreateTopics". ``requires`` is the permission that the whole request needs:
+    the node checks it. Handlers check the permissions of single items themselves. ``load_handler`` imports
+    the module of the handler, so that it is loaded with the first request only. ``is_forwardable`` is Kafka's
+    ApiKeys.forwardable: whether brokers may send the API in an Envelope.
+    """
+
+    name: str
+    min_version: int
+    max_version: int
+    answered_by: AnsweredBy
+    load_handler: Callable[[], AnyHandler] | None = None
+    requires: tuple[AclOperation, Resource] | None = None
+    is_forwardable: bool = False
+    errors: ErrorForm = TOP_LEVEL
+
+    @property
+    def key(self) -> int:
+        """The API key."""
+        return _KEYS[self.name]
+
+    @property
+    def request_class(self) -> type[Message]:
+        """The class of the API's requests."""
+        return request_class(self.key)
+
+    def supports(self, version: int) -> bool:
+        """Whether requests of this version are served."""
+        return self.min_version <= version <= self.max_version
+
+    def handler(self) -> AnyHandler:
+        """Return the handler. Its module is imported on the first call.
+
+        Raises LookupError if the API has no handler.
+        """
+        if self.load_handler is None:
+            raise LookupError(f"{self.name} is answered by {self.answered_by.value}, not by a handler")
+        return self.load_handler()
+
+    def decide(self, state: ControllerState, request: Message, version: int, context: Context) -> Result:
+        """Return the handler's decision. Raises ApiError if the whole request fails."""
+        return self.handler()(state, cast("Never", request), version, context)
+
+    def error_response(self, request: Message, version: int, code: ErrorCode, message: str) -> Message:
+        """Return the response that says that all of ``request`` failed with ``code``."""
+        own_versions = self.key, self.min_version, self.max_version
+        served = min(max(version, self.min_version), self.max_version)
+        return failed_response(
+            response_class(self.key), request, served, code, message, form=self.errors, own=own_versions
+        )
+
+
+class ApiTable:
+    """The APIs that a node serves, in the order of their keys. Immutable."""
+
+    def __init__(self, rows: Iterable[Api]) -> None:
+        """Raise ValueError if an API has two rows."""
+        self._rows: dict[int, Api] = {}
+        for row in sorted(rows, key=lambda row: row.key):
+            if row.key in self._rows:
+                raise ValueError(f"{row.name} has two rows")
+            self._rows[row.key] = row
+
+    def __iter__(self) -> Iterator[Api]:
+        return iter(self._rows.values())
+
+    def __getitem__(self, key: int) -> Api:
+        """Return the row of an API. Raises KeyError if the API is not served."""
+        return self._rows[key]
+
+    def served(self, key: int, version: int) -> Api | None:
+        """Return the row of an API, or None if requests of this API and version are not served."""
+        row = self._rows.get(key)
+        return row if row is not None and row.supports(version) else None

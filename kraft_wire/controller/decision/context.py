@@ -1,0 +1,142 @@
+"""Define the inputs and results of decisions: ControllerState and Context in, Result or Round out.
+
+A handler decides on one request, a periodic task on one run. Both are pure functions: they change nothing,
+and return records, changes of broker sessions and, for a request, the response. The node appends and applies
+the records, then applies the session changes. Time and randomness are arguments, so that the simulator can
+repeat a run exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from kraft_wire.configs.layers import ConfigLayers
+from kraft_wire.metadata.features.supported import KRAFT_VERSION
+from kraft_wire.protocol.errors import ApiError
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.security.principal import Principal
+
+if TYPE_CHECKING:
+    from kraft_wire.controller.decision.api_table import ApiTable
+    from kraft_wire.controller.decision.sessions import BrokerSessions, SessionChange
+    from kraft_wire.controller.settings import Settings
+    from kraft_wire.metadata.state import MetadataState
+    from kraft_wire.security.authorization import AclOperation, Resource
+
+VersionedRecord = tuple[Message, int]
+"""A metadata record and the version at which it is written."""
+
+
+class Entropy(Protocol):
+    """A source of randomness."""
+
+    def uuid(self) -> Uuid:
+        """Return a random version 4 id that Kafka does not reserve and whose text does not begin with "-"."""
+
+    def below(self, bound: int) -> int:
+        """Return a uniformly distributed integer in [0, bound)."""
+
+
+class Authorizer(Protocol):
+    """The decision about permissions (org.apache.kafka.server.authorizer.Authorizer)."""
+
+    def authorize(self, context: Context, operation: AclOperation, resource: Resource) -> bool:
+        """Whether the principal of ``context`` may do ``operation`` on ``resource``."""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The circumstances of one request.
+
+    ``monotonic_ms`` is for intervals; ``wall_ms`` is the time since the Unix epoch, for records. ``apis`` are
+    the APIs that this node serves. ``listener`` is the name of the request's listener in upper case.
+    Without an ``authorizer`` everything is permitted.
+    """
+
+    monotonic_ms: int
+    wall_ms: int
+    entropy: Entropy
+    apis: ApiTable
+    principal: Principal = Principal()
+    listener: str = ""
+    client_id: str = ""
+    client_address: str = ""
+    authorizer: Authorizer | None = None
+
+    def may(self, operation: AclOperation, resource: Resource) -> bool:
+        """Whether the principal may do ``operation`` on ``resource``."""
+        return self.authorizer is None or self.authorizer.authorize(self, operation, resource)
+
+    def check_permission(self, operation: AclOperation, resource: Resource) -> None:
+        """Raise ApiError if the principal may not do ``operation`` on ``resource``.
+
+        The code is Kafka's for the type of resource, such as TOPIC_AUTHORIZATION_FAILED.
+        """
+        if not self.may(operation, resource):
+            raise refused(operation, resource)
+
+
+def refused(operation: AclOperation, resource: Resource) -> ApiError:
+    """Return the error for a client that may not do ``operation`` on ``resource``."""
+    return ApiError(resource.refusal, f"{operation.name} on {resource} is not permitted")
+
+
+class ControllerState(msgspec.Struct):
+    """The state that handlers read.
+
+    ``next_offset`` is the offset of the next record to be written; it becomes the broker epoch of a new
+    registration. ``cluster_id`` is the id of the cluster; ``leader_id``, ``epoch`` and ``kraft_version`` are
+    copies of raft's. ``voter_ids`` are the ids of the current voters; ``silent_voter_ids`` are those from
+    which this node, as the leader, hears nothing.
+    """
+
+    metadata: MetadataState
+    sessions: BrokerSessions
+    settings: Settings
+    cluster_id: str
+    node_id: int
+    next_offset: int = 0
+    leader_id: int = -1
+    epoch: int = 0
+    kraft_version: int = 0
+    voter_ids: tuple[int, ...] = ()
+    silent_voter_ids: tuple[int, ...] = ()
+
+    @property
+    def config_layers(self) -> ConfigLayers:
+        """The configurations that topics of this cluster fall back on, as this node has them."""
+        return ConfigLayers(self.metadata.configs, self.node_id, self.settings.static_configs)
+
+    def finalized_levels(self) -> dict[str, int]:
+        """Return the levels of all finalized features: those in the log, and raft's kraft.version."""
+        levels = dict(self.metadata.features.levels)
+        if self.kraft_version:
+            levels[KRAFT_VERSION] = self.kraft_version
+        return levels
+
+
+class Result(msgspec.Struct):
+    """The decision on one request: records to commit, and the response to send when they are committed.
+
+    ``atomic`` records must be in one batch; other records may be split. ``session_changes`` are applied in
+    order after the records are appended.
+    """
+
+    response: Message
+    records: Sequence[VersionedRecord] = ()
+    atomic: bool = True
+    session_changes: Sequence[SessionChange] = ()
+
+
+class Round(msgspec.Struct, frozen=True):
+    """The decision of one run of a periodic task.
+
+    ``more`` is set when there is work left for another run soon. The records may be split into batches.
+    """
+
+    records: Sequence[VersionedRecord] = ()
+    more: bool = False
+    session_changes: Sequence[SessionChange] = ()

@@ -1,0 +1,1 @@
+"""The requests that brokers forward for their clients."""

@@ -1,0 +1,148 @@
+"""Serve the reads of ordinary consumers: fetches that may wait, and list offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import cast
+
+import msgspec
+
+from kraft_wire.controller.decision.context import Context, ControllerState
+from kraft_wire.controller.node.effects import FindTimestamps, ReplyCommitted
+from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.controller.node.outbox import Outbox
+from kraft_wire.controller.reading import consumer_fetch, consumer_list_offsets
+from kraft_wire.controller.reading.consumer_fetch import (
+    ConsumerAnswer,
+    ConsumerRead,
+    ConsumerWait,
+    LogView,
+    topic_name,
+)
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
+from kraft_wire.raft.core import RaftCore
+from kraft_wire.security.authorization import AclOperation, topic_resource
+
+
+class ParkedFetch(msgspec.Struct, frozen=True):
+    """A fetch at the high watermark.
+
+    It is answered when a record at ``offset`` is committed, or at ``deadline_ms``.
+    """
+
+    request: ApiRequest
+    offset: int
+    deadline_ms: int
+    refused_topics: frozenset[str] = frozenset()
+
+
+class ParkedFetches:
+    """The fetches that wait. There are few: each is a tool that reads the metadata log."""
+
+    def __init__(self) -> None:
+        self._parked: dict[Hashable, ParkedFetch] = {}
+
+    def park(self, fetch: ParkedFetch) -> None:
+        """Keep a fetch until it can be answered."""
+        self._parked[fetch.request.token] = fetch
+
+    def abandon(self, token: Hashable) -> None:
+        """Drop the fetch of a consumer that disconnected."""
+        self._parked.pop(token, None)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the earliest deadline of the parked fetches."""
+        return min((fetch.deadline_ms for fetch in self._parked.values()), default=None)
+
+    def take_ready(self, high_watermark: int, now_ms: int) -> list[ParkedFetch]:
+        """Remove and return the fetches that have a record to read, or have reached their deadline."""
+        ready = [
+            fetch
+            for fetch in self._parked.values()
+            if fetch.offset < high_watermark or fetch.deadline_ms <= now_ms
+        ]
+        for fetch in ready:
+            del self._parked[fetch.request.token]
+        return ready
+
+
+def is_consumer_fetch(request: ApiRequest) -> bool:
+    """Whether the request is a Fetch of an ordinary consumer."""
+    return request.api_key == FetchRequest.API_KEY and consumer_fetch.is_consumer_fetch(
+        cast(FetchRequest, request.request)
+    )
+
+
+class ConsumerReads:
+    """The consumers of the metadata log on one node."""
+
+    def __init__(self, core: RaftCore, state: ControllerState, outbox: Outbox) -> None:
+        self._core = core
+        self._state = state
+        self._outbox = outbox
+        self._parked = ParkedFetches()
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the time by which ``answer_parked`` has to be called."""
+        return self._parked.next_deadline_ms()
+
+    def abandon(self, token: Hashable) -> None:
+        """Drop the fetch of a consumer that disconnected."""
+        self._parked.abandon(token)
+
+    def serve_fetch(self, request: ApiRequest, context: Context) -> None:
+        """Answer a fetch, or park it."""
+        fetch = cast(FetchRequest, request.request)
+        names = {topic_name(topic, request.version) for topic in fetch.topics}
+        refused = _refused_topics(context, AclOperation.READ, (name for name in names if name is not None))
+        decision = consumer_fetch.decide(fetch, request.version, self._log_view(refused))
+        if isinstance(decision, ConsumerWait):
+            deadline_ms = self._outbox.now.monotonic_ms + decision.max_wait_ms
+            self._parked.park(ParkedFetch(request, decision.offset, deadline_ms, refused))
+        else:
+            self._answer(request, decision)
+
+    def answer_parked(self, high_watermark: int) -> None:
+        """Answer the parked fetches that are ready."""
+        for parked in self._parked.take_ready(high_watermark, self._outbox.now.monotonic_ms):
+            fetch = cast(FetchRequest, parked.request.request)
+            view = self._log_view(parked.refused_topics)
+            decision = consumer_fetch.decide(fetch, parked.request.version, view)
+            if isinstance(decision, ConsumerWait):
+                self._outbox.reply(parked.request.token, decision.response)
+            else:
+                self._answer(parked.request, decision)
+
+    def serve_list_offsets(self, request: ApiRequest, context: Context) -> None:
+        """Answer at once, or after timestamps were looked up in the log."""
+        asked = cast(ListOffsetsRequest, request.request)
+        names = {topic.name for topic in asked.topics}
+        view = self._log_view(_refused_topics(context, AclOperation.DESCRIBE, names))
+        timestamps = consumer_list_offsets.timestamps_wanted(asked, view)
+        if timestamps and view.is_leader:
+            self._outbox.emit(FindTimestamps(request.token, asked, request.version, view, tuple(timestamps)))
+        else:
+            response = consumer_list_offsets.respond(asked, request.version, view)
+            self._outbox.reply(request.token, response)
+
+    def _answer(self, request: ApiRequest, decision: ConsumerRead | ConsumerAnswer) -> None:
+        if isinstance(decision, ConsumerRead):
+            self._outbox.emit(ReplyCommitted(request.token, decision))
+        else:
+            self._outbox.reply(request.token, decision.response)
+
+    def _log_view(self, refused_topics: frozenset[str]) -> LogView:
+        return LogView(
+            node_id=self._state.node_id,
+            leader_id=self._state.leader_id,
+            epoch=self._core.epoch,
+            log_start_offset=self._core.log_start_offset,
+            high_watermark=self._core.high_watermark,
+            refused_topics=refused_topics,
+        )
+
+
+def _refused_topics(context: Context, operation: AclOperation, names: Iterable[str]) -> frozenset[str]:
+    """Return the names of the topics for which the client has no permission."""
+    return frozenset(name for name in names if not context.may(operation, topic_resource(name)))

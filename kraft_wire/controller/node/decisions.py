@@ -1,0 +1,177 @@
+"""Let handlers and periodic tasks decide, append and apply their records, and answer after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from kraft_wire.controller.decision.api_table import Api, ApiTable
+from kraft_wire.controller.decision.context import Context, ControllerState, VersionedRecord
+from kraft_wire.controller.node.activation import activation_result
+from kraft_wire.controller.node.effects import Activated, FirstWrite, HandlerFailed, RecordsAppended
+from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.controller.node.outbox import Outbox
+from kraft_wire.controller.node.periodic_tasks import Schedule, periodic_tasks
+from kraft_wire.controller.node.raft_driver import RaftDriver
+from kraft_wire.controller.node.speculative_writes import (
+    PreparedBatch,
+    SpeculativeWrites,
+    prepare,
+    prepare_records,
+)
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Propose
+
+THIS_NODE = Caller(listener="")
+
+
+class Decisions:
+    """The decisions of one node: of its handlers, and while it is active also of its periodic tasks.
+
+    ``make_context`` returns the context of a request of this caller at the time of the present step.
+    """
+
+    def __init__(
+        self,
+        core: RaftCore,
+        state: ControllerState,
+        outbox: Outbox,
+        apis: ApiTable,
+        raft: RaftDriver,
+        make_context: Callable[[Caller], Context],
+    ) -> None:
+        self.is_active = False
+        self.activation_end = 0
+        self._core = core
+        self._state = state
+        self._outbox = outbox
+        self._apis = apis
+        self._raft = raft
+        self._make_context = make_context
+        self._writes = SpeculativeWrites(state)
+        self._schedule = Schedule(periodic_tasks(state.settings))
+        self._led_since_ms = 0
+        self._first_write_offset: int | None = None
+
+    # The term of an active controller.
+
+    def leadership_began(self) -> None:
+        """Remember when raft made this node the leader."""
+        self._led_since_ms = self._outbox.now.monotonic_ms
+
+    def activate(
+        self,
+        applied_end: int,
+        bootstrap: Sequence[VersionedRecord],
+        registration: ControllerRegistrationRequest,
+    ) -> None:
+        """Become the active controller. All metadata of the log is applied, up to ``applied_end``.
+
+        ``bootstrap`` are the records for an empty log, ``registration`` is that of this controller.
+        """
+        now_ms = self._outbox.now.monotonic_ms
+        self.is_active = True
+        self._first_write_offset = self._core.log_end_offset
+        self._writes.begin(applied_end)
+        self._state.sessions.activate(self._state.metadata.brokers.values(), now_ms)
+        self._state.next_offset = self._core.log_end_offset
+        context = self._make_context(THIS_NODE)
+        self._append(prepare(activation_result(self._state, bootstrap, context)))
+        self.activation_end = self._core.log_end_offset
+        self.decide(
+            ApiRequest(None, ControllerRegistrationRequest.API_KEY, 0, registration, THIS_NODE), context
+        )
+        self._schedule.activate(now_ms)
+        self._outbox.emit(Activated(self._core.epoch, now_ms - self._led_since_ms))
+
+    def deactivate(self) -> None:
+        """Stop being the active controller: undo what is not committed, and refuse the waiting requests."""
+        self.is_active = False
+        self._schedule.deactivate()
+        for request in self._writes.revert():
+            self._outbox.refuse(
+                request, ErrorCode.NOT_CONTROLLER, "the leadership moved before this was committed"
+            )
+
+    def stop_periodic_tasks(self) -> None:
+        """Run no more periodic tasks in this term."""
+        self._schedule.deactivate()
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the time at which the next periodic task is due."""
+        return self._schedule.next_deadline_ms()
+
+    def committed(self, high_watermark: int) -> None:
+        """Send the responses whose records are committed."""
+        if self._first_write_offset is not None and high_watermark > self._first_write_offset:
+            self._first_write_offset = None
+            after_ms = self._outbox.now.monotonic_ms - self._led_since_ms
+            self._outbox.emit(FirstWrite(self._core.epoch, after_ms))
+        for request, response in self._writes.committed(high_watermark):
+            self._outbox.reply(request.token, response)
+
+    # Decisions.
+
+    def decide(self, request: ApiRequest, context: Context) -> None:
+        """Let the handler decide, append its records, and answer when everything is committed.
+
+        If the handler raises, nothing has changed.
+        """
+        self._state.next_offset = self._core.log_end_offset
+        api = self._apis[request.api_key]
+        try:
+            result = api.decide(self._state, request.request, request.version, context)
+            batches = prepare(result)
+        except ApiError as error:
+            self._outbox.report_refusal(request, error)
+            return
+        except Exception as error:  # noqa: BLE001 - an internal error of a handler fails one request only: nothing has changed
+            self._outbox.emit(HandlerFailed(request.api_key, request.version, error))
+            self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
+            return
+        self._append(batches, request.request, result.response)
+        self._state.sessions.apply(result.session_changes)
+        released = self._writes.release_when_committed(request, result.response, self._seen_end(api))
+        if released is not None:
+            self._outbox.reply(request.token, released.response)
+
+    def run_due_tasks(self) -> None:
+        """Run the periodic tasks that are due."""
+        now_ms = self._outbox.now.monotonic_ms
+        for task in self._schedule.take_due(now_ms) if self.is_active else ():
+            self._state.next_offset = self._core.log_end_offset
+            done = task.run(self._state, self._make_context(THIS_NODE))
+            self._append(prepare_records(done.records, atomic=False))
+            self._state.sessions.apply(done.session_changes)
+            if done.more:
+                self._schedule.continue_soon(task, now_ms)
+
+    def _seen_end(self, api: Api) -> int:
+        """Return the end of the records that a response may show: the response waits for their commit.
+
+        A node that is not active applies committed records only. ApiVersions shows features only, and is the
+        first request of every peer: it must not wait for a majority that may be down.
+        """
+        if not self.is_active:
+            return 0
+        if api.key == ApiVersionsRequest.API_KEY:
+            return self._state.metadata.features.epoch + 1
+        return self._core.log_end_offset
+
+    def _append(
+        self,
+        batches: Iterable[PreparedBatch],
+        request: Message | None = None,
+        response: Message | None = None,
+    ) -> None:
+        for batch in batches:
+            base_offset = self._core.log_end_offset
+            self._raft.drive(Propose(batch.values))
+            if not self.is_active:
+                raise InvariantViolated("a proposal ended the leadership that it was made in")
+            self._writes.apply(batch, base_offset)
+            self._outbox.emit(RecordsAppended(batch.records, request, response))

@@ -1,0 +1,113 @@
+"""Define the effects that a node returns in addition to raft's."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import msgspec
+
+from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.node.events import Caller
+from kraft_wire.controller.reading import consumer_list_offsets
+from kraft_wire.controller.reading.consumer_fetch import ConsumerRead, LogView
+from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
+from kraft_wire.protocol.messages.list_offsets_response import ListOffsetsResponse
+from kraft_wire.raft import effects as raft_effects
+
+
+class ReadCommitted(msgspec.Struct, frozen=True, gc=False):
+    """Read the batches in [start_offset, end_offset) and report them as ``CommittedBatches``, in one or more
+    events."""
+
+    start_offset: int
+    end_offset: int
+
+
+class ReplyCommitted(msgspec.Struct, frozen=True):
+    """Answer a consumer's Fetch with committed batches: see ``ConsumerRead``."""
+
+    token: Hashable
+    read: ConsumerRead
+
+    def fill(self, records: bytes) -> FetchResponse:
+        """Put the records into the response and return it."""
+        self.read.records_of.records = records
+        return self.read.response
+
+
+class FindTimestamps(msgspec.Struct, frozen=True):
+    """Look ``timestamps`` up in the log, then answer a consumer's ListOffsets."""
+
+    token: Hashable
+    request: ListOffsetsRequest
+    version: int
+    view: LogView
+    timestamps: tuple[int, ...]
+
+    def respond(self, found: Mapping[int, FoundOffset | None]) -> ListOffsetsResponse:
+        """Return the response, given what was found for each timestamp."""
+        return consumer_list_offsets.respond(self.request, self.version, self.view, found)
+
+
+class WriteSnapshot(msgspec.Struct, frozen=True):
+    """Write a snapshot of everything below ``snapshot_id.end_offset``, outside the event loop."""
+
+    snapshot_id: SnapshotId
+
+
+class Activated(msgspec.Struct, frozen=True, gc=False):
+    """This node became the active controller of ``epoch``, ``after_ms`` after raft made it the leader. It
+    processes writes from now on."""
+
+    epoch: int
+    after_ms: int
+
+
+class FirstWrite(msgspec.Struct, frozen=True, gc=False):
+    """The first records that this node wrote as the active controller of ``epoch`` are committed,
+    ``after_ms`` after raft made it the leader."""
+
+    epoch: int
+    after_ms: int
+
+
+class RecordsAppended(msgspec.Struct, frozen=True):
+    """These records were appended and applied. They may still be lost if this node loses leadership.
+
+    ``request`` is the request that they were decided for and ``response`` its response; both are None for a
+    decision of the controller itself.
+    """
+
+    records: Sequence[VersionedRecord]
+    request: Message | None = None
+    response: Message | None = None
+
+
+class RequestRefused(msgspec.Struct, frozen=True):
+    """A whole request failed. It was answered with this error."""
+
+    api_key: int
+    caller: Caller
+    code: ErrorCode
+    reason: str
+
+
+class HandlerFailed(msgspec.Struct, frozen=True):
+    """A handler failed with an internal error. Nothing was written; the caller got UNKNOWN_SERVER_ERROR."""
+
+    api_key: int
+    version: int
+    error: Exception
+
+
+NodeNotice = raft_effects.Notice | Activated | FirstWrite | RecordsAppended | RequestRefused | HandlerFailed
+"""Facts about this node. They are reported; nothing has to be done for them to become true."""
+
+NodeEffect = (
+    raft_effects.Effect | ReadCommitted | ReplyCommitted | FindTimestamps | WriteSnapshot | NodeNotice
+)

@@ -1,0 +1,52 @@
+"""Define the events of a node, besides those of raft."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import msgspec
+
+from kraft_wire.log.batch import Batch
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
+from kraft_wire.protocol.message import Message
+from kraft_wire.security.principal import Principal
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """The client of a request. ``listener`` is the name of the listener it connected to, in upper case."""
+
+    listener: str
+    address: str = ""
+    client_id: str = ""
+    principal: Principal = Principal()
+
+
+class ApiRequest(msgspec.Struct, frozen=True):
+    """A decoded request. The effect that answers it has its ``token``."""
+
+    token: Hashable
+    api_key: int
+    version: int
+    request: Message
+    caller: Caller
+
+
+class CommittedBatches(msgspec.Struct, frozen=True):
+    """The batches for a ``ReadCommitted``, in offset order. The last one ends at ``end_offset``."""
+
+    batches: Sequence[Batch]
+    end_offset: int
+
+
+class StateLoaded(msgspec.Struct, frozen=True):
+    """The metadata of a snapshot, after ``InstallSnapshot``."""
+
+    snapshot_id: SnapshotId
+    metadata: MetadataState
+
+
+class SnapshotFailed(msgspec.Struct, frozen=True):
+    """The snapshot of a ``WriteSnapshot`` could not be made."""
+
+    snapshot_id: SnapshotId

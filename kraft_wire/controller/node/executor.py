@@ -1,0 +1,59 @@
+"""Execute a node's effects on ports: raft's executors and those of the controller's own effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from kraft_wire.controller.node import effects as nx
+from kraft_wire.controller.node.ports import FoundOffsets, NodePorts
+from kraft_wire.raft import executor as raft_executor
+
+
+def execute(effect: nx.NodeEffect, ports: NodePorts) -> None:
+    """Execute one effect."""
+    EXECUTORS[type(effect)](ports, effect)
+
+
+def execute_all(effects: Iterable[nx.NodeEffect], ports: NodePorts) -> None:
+    """Execute the effects of a step in their order. Successive appends become one write."""
+    raft_executor.execute_by(EXECUTORS, effects, ports)
+
+
+def _read_committed(ports: NodePorts, effect: nx.ReadCommitted) -> None:
+    ports.log.read_committed(effect.start_offset, effect.end_offset)
+
+
+def _reply_committed(ports: NodePorts, effect: nx.ReplyCommitted) -> None:
+    read = effect.read
+    records = ports.log.read(read.offset, read.end_offset, read.max_bytes)
+    ports.reply(effect.token, effect.fill(records))
+
+
+def _find_timestamps(ports: NodePorts, effect: nx.FindTimestamps) -> None:
+    def reply(found: FoundOffsets) -> None:
+        ports.reply(effect.token, effect.respond(found))
+
+    ports.log.find_timestamps(effect.timestamps, effect.view.high_watermark or 0, reply)
+
+
+def _write_snapshot(ports: NodePorts, effect: nx.WriteSnapshot) -> None:
+    ports.snapshots.write(effect.snapshot_id)
+
+
+def _notice(ports: NodePorts, effect: nx.NodeNotice) -> None:
+    ports.notice(effect)
+
+
+EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
+    **raft_executor.EXECUTORS,
+    nx.ReadCommitted: _read_committed,
+    nx.ReplyCommitted: _reply_committed,
+    nx.FindTimestamps: _find_timestamps,
+    nx.WriteSnapshot: _write_snapshot,
+    nx.Activated: _notice,
+    nx.FirstWrite: _notice,
+    nx.RecordsAppended: _notice,
+    nx.RequestRefused: _notice,
+    nx.HandlerFailed: _notice,
+}

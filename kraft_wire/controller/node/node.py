@@ -1,0 +1,275 @@
+"""Run a controller without I/O: ``step(event, now)`` drives raft core and controller and returns effects.
+
+Raft's RPCs go to the core, all other requests to their handlers. Some effects of the core are for the owner
+of the node (append, reply, persist); some change the state of the node (high watermark, leadership). The
+server executes effects on sockets and files, the simulator on its own.
+
+To become active (Kafka's QuorumController.claim), raft makes the node the leader. When the first record of
+its own is committed, all earlier records are committed too and are applied; then the node processes writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kraft_wire.controller.decision.api_table import ApiTable
+from kraft_wire.controller.decision.context import (
+    Authorizer,
+    Context,
+    ControllerState,
+    Entropy,
+    VersionedRecord,
+)
+from kraft_wire.controller.node.consumer_reads import ConsumerReads
+from kraft_wire.controller.node.decisions import Decisions
+from kraft_wire.controller.node.effects import (
+    NodeEffect,
+    WriteSnapshot,
+)
+from kraft_wire.controller.node.events import (
+    ApiRequest,
+    Caller,
+    CommittedBatches,
+    SnapshotFailed,
+    StateLoaded,
+)
+from kraft_wire.controller.node.following import LogFollower
+from kraft_wire.controller.node.outbox import Outbox
+from kraft_wire.controller.node.raft_driver import RaftDriver, Reaction
+from kraft_wire.controller.node.registrar import Registrar
+from kraft_wire.controller.node.routing import RequestRouter
+from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
+from kraft_wire.log.batch import Batch
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from kraft_wire.raft import effects as raft_effects
+from kraft_wire.raft import events as raft_events
+from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.events import Now
+from kraft_wire.raft.roles import live_leader_id
+
+NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded
+
+NOTICEABLE_PAUSE_MS = 100
+"""A Tick this late means that the process was suspended: stopped, swapped out, or overloaded."""
+
+
+class Node:
+    """One controller. Call ``step`` with each event, and execute the effects that it returns in order.
+
+    ``apis`` is the table of the APIs that the node serves. ``start_offset`` is the end of the snapshot that
+    ``state`` was loaded from (0 for none). ``bootstrap`` are the records that the first leader of an empty
+    log writes. ``registration`` is the registration of this controller (KIP-919). Without an ``authorizer``
+    every request is permitted.
+    """
+
+    def __init__(
+        self,
+        core: RaftCore,
+        state: ControllerState,
+        entropy: Entropy,
+        apis: ApiTable,
+        *,
+        start_offset: int,
+        bootstrap: Sequence[VersionedRecord],
+        registration: ControllerRegistrationRequest,
+        authorizer: Authorizer | None = None,
+    ) -> None:
+        self.core = core
+        self.state = state
+        self._entropy = entropy
+        self._apis = apis
+        self._bootstrap = bootstrap
+        self._authorizer = authorizer
+        self._outbox = Outbox(apis)
+        self._registrar = Registrar(registration)
+        self._snapshots = SnapshotPolicy(
+            state.settings.metadata_log_max_record_bytes_between_snapshots,
+            state.settings.metadata_log_max_snapshot_interval_ms,
+        )
+        self._follower = LogFollower(state, self._snapshots, self._outbox, start_offset)
+        self._consumers = ConsumerReads(core, state, self._outbox)
+        self._raft = RaftDriver(core, self._outbox, self._follower, self._react)
+        self._decisions = Decisions(core, state, self._outbox, apis, self._raft, self._context)
+        self._requests = RequestRouter(
+            core,
+            apis,
+            self._outbox,
+            self._decisions,
+            self._consumers,
+            self._raft,
+            self._context,
+            self._copy_raft_state,
+        )
+        self._high_watermark = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this node processes writes."""
+        return self._decisions.is_active
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the monotonic time by which the owner has to send a Tick."""
+        earliest: int | None = None
+        for deadline in (
+            self.core.next_deadline_ms(),
+            self._decisions.next_deadline_ms(),
+            self._snapshots.deadline_ms(),
+            self._consumers.next_deadline_ms(),
+            None if self.is_active else self._registrar.next_deadline_ms(self.state),
+        ):
+            if deadline is not None and (earliest is None or deadline < earliest):
+                earliest = deadline
+        return earliest
+
+    def catch_up(self, batches: Iterable[Batch], now: Now) -> None:
+        """Apply batches that are known to be committed, before the first step: a new leader starts sooner."""
+        self._outbox.begin_step(now)
+        for batch in batches:
+            self._follower.apply(batch)
+
+    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
+        """Process one event. Returns the effects in the order in which they must be executed."""
+        self._outbox.begin_step(now)
+        match event:
+            case ApiRequest():
+                self._requests.serve(event)
+            case CommittedBatches():
+                self._apply_committed(event)
+            case StateLoaded():
+                self._replace_state(event)
+            case SnapshotFailed():
+                self._snapshots.finished()
+            case raft_events.ResponseReceived(request_id) | raft_events.RequestFailed(request_id):
+                if not self._registrar.request_ended(request_id, now.monotonic_ms):
+                    self._raft.drive(event)
+            case raft_events.RequestAbandoned(token):
+                self._consumers.abandon(token)
+                self._raft.drive(event)
+            case raft_events.ShutDown():
+                self._decisions.stop_periodic_tasks()
+                self._raft.drive(event)
+            case raft_events.SnapshotWritten():
+                self._snapshots.finished()
+                self._raft.drive(event)
+            case raft_events.Tick():
+                self._notice_pause()
+                self._raft.drive(event)
+                self._decisions.run_due_tasks()
+                self._consumers.answer_parked(self._high_watermark)
+                self._snapshot_if_due()
+            case _:
+                self._raft.drive(event)
+        if not self.is_active:
+            self._register()
+        return self._outbox.effects
+
+    # Time.
+
+    def _notice_pause(self) -> None:
+        deadline_ms, now_ms = self.next_deadline_ms(), self._outbox.now.monotonic_ms
+        if deadline_ms is not None and now_ms - deadline_ms >= NOTICEABLE_PAUSE_MS:
+            self.state.sessions.forgive(now_ms - deadline_ms)
+
+    # Raft.
+
+    def _react(self, effect: Reaction) -> None:
+        match effect:
+            case raft_effects.RoleChanged():
+                self._copy_raft_state()
+                self._registrar.leader_changed()
+            case raft_effects.HighWatermarkAdvanced(offset):
+                self._advance_high_watermark(offset)
+            case raft_effects.BecameLeader():
+                self._decisions.leadership_began()
+                self._copy_raft_state()
+                self._activate_if_ready()
+            case raft_effects.LostLeadership():
+                self._lose_leadership()
+        self._outbox.emit(effect)
+
+    def _copy_raft_state(self) -> None:
+        leader_id = live_leader_id(self.core.role, self.core.leader_id)
+        self.state.leader_id = -1 if leader_id is None else leader_id
+        self.state.epoch = self.core.epoch
+        self.state.kraft_version = self.core.kraft_version
+        self.state.voter_ids = tuple(self.core.voters.ids)
+        self.state.silent_voter_ids = self.core.silent_voter_ids(self._outbox.now.monotonic_ms)
+
+    def _advance_high_watermark(self, offset: int) -> None:
+        self._high_watermark = offset
+        committed_bytes = self._raft.take_uncommitted_bytes()
+        if self.is_active:
+            if committed_bytes:
+                self._snapshots.committed(committed_bytes, self._outbox.now.monotonic_ms)
+            self._decisions.committed(offset)
+            self._snapshot_if_due()
+        else:
+            self._follow()
+        self._consumers.answer_parked(offset)
+
+    def _lose_leadership(self) -> None:
+        self._copy_raft_state()
+        if self.is_active:
+            self._decisions.deactivate()
+            self._follower.applied_end = self._high_watermark
+
+    # The committed log.
+
+    def _follow(self) -> None:
+        """Read the committed log on, and become active if everything is applied."""
+        self._follower.read_up_to(self._high_watermark)
+        self._activate_if_ready()
+
+    def _apply_committed(self, event: CommittedBatches) -> None:
+        self._raft.run_overdue_timers()
+        if self._follower.apply_committed(event):
+            self._follow()
+            self._snapshot_if_due()
+
+    def _replace_state(self, event: StateLoaded) -> None:
+        self._raft.run_overdue_timers()
+        if self._follower.replace_state(event):
+            self._follow()
+
+    def _activate_if_ready(self) -> None:
+        is_caught_up = self._follower.applied_end == self.core.log_end_offset
+        if self.is_active or self._follower.is_loading or not is_caught_up:
+            return
+        if self.core.accepts_proposals:
+            self._copy_raft_state()
+            self._decisions.activate(
+                self._follower.applied_end, self._bootstrap, self._registrar.registration
+            )
+
+    def _context(self, caller: Caller) -> Context:
+        return Context(
+            monotonic_ms=self._outbox.now.monotonic_ms,
+            wall_ms=self._outbox.now.wall_ms,
+            entropy=self._entropy,
+            apis=self._apis,
+            principal=caller.principal,
+            listener=caller.listener,
+            client_id=caller.client_id,
+            client_address=caller.address,
+            authorizer=self._authorizer,
+        )
+
+    # The registration of this controller, and snapshots.
+
+    def _register(self) -> None:
+        for effect in self._registrar.register(
+            self.state, self.core.leader_peer, self._outbox.now.monotonic_ms
+        ):
+            self._outbox.emit(effect)
+
+    def _snapshot_if_due(self) -> None:
+        if not self._snapshots.due(self._outbox.now.monotonic_ms) or self.state.metadata.in_transaction:
+            return
+        if self._follower.is_loading:
+            return
+        if self.is_active and self._high_watermark < self._decisions.activation_end:
+            return  # the record that aborts a former leader's transaction is applied, but not committed
+        end_offset = self._high_watermark if self.is_active else self._follower.applied_end
+        self._snapshots.started()
+        self._outbox.emit(WriteSnapshot(SnapshotId(end_offset, self.core.epoch_at(end_offset - 1))))

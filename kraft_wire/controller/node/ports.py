@@ -1,0 +1,48 @@
+"""Define what the executor of a node's effects needs beyond raft's ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from kraft_wire.controller.node.effects import NodeNotice
+from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.raft.ports import LogPort, Ports, SnapshotPort
+
+FoundOffsets = Mapping[int, FoundOffset | None]
+"""By timestamp: the first record at or after it, None where there is none."""
+
+
+class NodeLogPort(LogPort, Protocol):
+    """The log, read by the state machine and by consumers as well."""
+
+    def read_committed(self, start_offset: int, end_offset: int) -> None:
+        """Read the batches in [start_offset, end_offset) and report them as ``CommittedBatches``, in one or
+        more events."""
+
+    def find_timestamps(
+        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
+    ) -> None:
+        """Look the timestamps up below ``end_offset``, then call ``found``, now or later."""
+
+
+class NodeSnapshotPort(SnapshotPort, Protocol):
+    """The snapshots, those of the node's own state included. ``install`` also loads the state and reports
+    ``StateLoaded``."""
+
+    def write(self, snapshot_id: SnapshotId) -> None:
+        """Write a snapshot of everything below its end offset, then report ``SnapshotWritten`` or
+        ``SnapshotFailed``."""
+
+
+class NodePorts(Ports, Protocol):
+    """Everything that a node's effects are executed on."""
+
+    @property
+    def log(self) -> NodeLogPort: ...
+    @property
+    def snapshots(self) -> NodeSnapshotPort: ...
+
+    def notice(self, notice: NodeNotice) -> None:
+        """Take note of a fact about this node. Nothing has to be done for it to become true."""

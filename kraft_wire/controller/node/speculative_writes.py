@@ -1,0 +1,139 @@
+"""Apply records before they are committed, and hold responses back until they are.
+
+A handler decides on a state that contains every earlier decision, committed or not. Its records are applied
+at once, with an undo journal. Its response is parked with the log end offset of that moment, and is sent when
+the high watermark reaches it. So a response never shows or acknowledges anything that could still be lost
+(the rule of Kafka's DeferredEventQueue). When the leadership is lost, everything after the high watermark is
+undone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from kraft_wire.controller.decision.context import ControllerState, Result, VersionedRecord
+from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+
+MAX_RECORDS_PER_BATCH = 10_000
+"""QuorumController.MAX_RECORDS_PER_USER_OP. A larger decision is split, or rejected if it is atomic."""
+
+MAX_BATCH_BYTES = MAX_BATCH_SIZE_BYTES - 1024
+"""The largest size of a batch's records. The rest of Kafka's limit is room for headers."""
+
+
+class PreparedBatch(NamedTuple):
+    """The records of one batch, and their encoded values."""
+
+    records: Sequence[VersionedRecord]
+    values: tuple[bytes, ...]
+
+
+class Released(NamedTuple):
+    """A response that may be sent."""
+
+    request: ApiRequest
+    response: Message
+
+
+class _Parked(NamedTuple):
+    end_offset: int
+    request: ApiRequest
+    response: Message
+
+
+def prepare(result: Result) -> list[PreparedBatch]:
+    """Encode the records of a decision, one item for each batch.
+
+    Raises ApiError(POLICY_VIOLATION) if an atomic decision does not fit into one batch: a request that is too
+    large must fail without ending the leadership (KAFKA-14204).
+    """
+    return prepare_records(result.records, atomic=result.atomic)
+
+
+def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list[PreparedBatch]:
+    """Do the same as ``prepare`` for records without a response."""
+    batches = list(_split(records))
+    if atomic and len(batches) > 1:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"the request needs {len(records)} metadata records in one batch; the limits are "
+            f"{MAX_RECORDS_PER_BATCH} records and {MAX_BATCH_BYTES} bytes: split the request",
+        )
+    return batches
+
+
+def _split(records: Sequence[VersionedRecord]) -> Iterator[PreparedBatch]:
+    pending = iter(records)
+    while chunk := list(islice(pending, MAX_RECORDS_PER_BATCH)):
+        yield from _split_by_size(chunk)
+
+
+def _split_by_size(records: list[VersionedRecord]) -> Iterator[PreparedBatch]:
+    values = tuple(encode_metadata_record(record, version) for record, version in records)
+    # The framing of a record in a batch takes at most 20 bytes.
+    if sum(map(len, values)) + 20 * len(values) <= MAX_BATCH_BYTES:
+        yield PreparedBatch(records, values)
+    elif len(records) == 1:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"one {records[0][0].NAME} takes {len(values[0])} bytes; the limit is {MAX_BATCH_BYTES}",
+        )
+    else:
+        middle = len(records) // 2
+        yield from _split_by_size(records[:middle])
+        yield from _split_by_size(records[middle:])
+
+
+class SpeculativeWrites:
+    """The decisions that are not committed: applied records and parked responses."""
+
+    def __init__(self, state: ControllerState) -> None:
+        self._state = state
+        self._parked: deque[_Parked] = deque()
+        self._committed_offset = 0
+
+    def begin(self, committed_offset: int) -> None:
+        """Start recording changes, so that they can be undone down to ``committed_offset``."""
+        self._committed_offset = committed_offset
+        self._state.metadata.journal.recording = True
+
+    def apply(self, batch: PreparedBatch, base_offset: int) -> None:
+        """Apply a batch that was just appended at ``base_offset``."""
+        replay = self._state.metadata.replay
+        for offset, (record, _) in enumerate(batch.records, base_offset):
+            replay(record, offset)
+        self._state.next_offset = base_offset + len(batch.records)
+
+    def release_when_committed(
+        self, request: ApiRequest, response: Message, log_end_offset: int
+    ) -> Released | None:
+        """Return the response if everything before ``log_end_offset`` is committed, else park it."""
+        if log_end_offset <= self._committed_offset:
+            return Released(request, response)
+        self._parked.append(_Parked(log_end_offset, request, response))
+        return None
+
+    def committed(self, high_watermark: int) -> list[Released]:
+        """Return the responses that ``high_watermark`` releases, in the order of their decisions."""
+        self._committed_offset = high_watermark
+        self._state.metadata.forget_below(high_watermark)
+        released = []
+        while self._parked and self._parked[0].end_offset <= high_watermark:
+            _, request, response = self._parked.popleft()
+            released.append(Released(request, response))
+        return released
+
+    def revert(self) -> list[ApiRequest]:
+        """Undo everything that is not committed. Returns the requests of the parked responses."""
+        self._state.metadata.undo_to(self._committed_offset)
+        self._state.metadata.journal.recording = False
+        requests = [parked.request for parked in self._parked]
+        self._parked.clear()
+        return requests

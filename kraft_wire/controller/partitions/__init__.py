@@ -1,0 +1,1 @@
+"""The APIs and rules of partitions: leaders, ISRs, elections and log directories."""

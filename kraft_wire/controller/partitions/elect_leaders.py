@@ -1,0 +1,106 @@
+"""Serve ElectLeaders (43), versions 0-2: hold preferred and, since version 1, unclean elections. KIP-460.
+
+Without a list of partitions, elections are held for all partitions that need one; the others are not in the
+response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
+from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.partitions.partition_change import Election, Goal
+from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from kraft_wire.protocol.messages.elect_leaders_response import (
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+_ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
+
+
+def handle(state: ControllerState, request: ElectLeadersRequest, version: int, context: Context) -> Result:
+    """Elect leaders. Raises ApiError(INVALID_REQUEST) for an unknown type of election."""
+    election = _ELECTIONS.get(request.election_type)
+    if election is None:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"election type {request.election_type} is unknown; 0 is preferred, 1 is unclean",
+        )
+    elections = _Elections(ClusterView(state), election)
+    if request.topic_partitions is None:
+        results = elections.all_needed()
+    else:
+        results = [
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[elections.elect_named(topic.topic, index) for index in topic.partitions],
+            )
+            for topic in request.topic_partitions
+        ]
+    return Result(ElectLeadersResponse(replica_election_results=results), elections.records, atomic=False)
+
+
+def _result(index: int, code: ErrorCode, message: str) -> PartitionResult:
+    return PartitionResult(partition_id=index, error_code=code, error_message=message)
+
+
+class _Elections:
+    """The elections of one request."""
+
+    def __init__(self, view: ClusterView, election: Election) -> None:
+        self.records: list[VersionedRecord] = []
+        self._view = view
+        self._election = election
+
+    def all_needed(self) -> list[ReplicaElectionResult]:
+        """Hold an election for every partition without its preferred leader, or without any leader."""
+        partitions = self._view.state.metadata.partitions
+        if self._election is Election.PREFERRED:
+            return self._elect_all(partitions.preferred_imbalanced())
+        return self._elect_all(partitions.without_leader())
+
+    def _elect_all(self, refs: Iterable[PartitionRef]) -> list[ReplicaElectionResult]:
+        results: dict[str, ReplicaElectionResult] = {}
+        for ref in refs:
+            name = self._view.topic_name(ref.topic_id)
+            outcome = self._elect(ref, self._view.partition(ref))
+            results.setdefault(name, ReplicaElectionResult(topic=name)).partition_result.append(outcome)
+        return list(results.values())
+
+    def elect_named(self, topic_name: str, index: int) -> PartitionResult:
+        metadata = self._view.state.metadata
+        topic = metadata.topics.by_name(topic_name)
+        if topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return _result(index, code, f"there is no topic {topic_name}")
+        partition = metadata.partitions.get(topic.id, index)
+        if partition is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return _result(index, code, f"topic {topic_name} has no partition {index}")
+        if self._is_satisfied(partition):
+            what = "its preferred leader" if self._election is Election.PREFERRED else "a leader"
+            return _result(index, ErrorCode.ELECTION_NOT_NEEDED, f"{topic_name}-{index} has {what}")
+        return self._elect(PartitionRef(topic.id, index), partition)
+
+    def _is_satisfied(self, partition: Partition) -> bool:
+        if self._election is Election.PREFERRED:
+            return partition.leader == partition.preferred_leader
+        return partition.leader != NO_LEADER
+
+    def _elect(self, ref: PartitionRef, partition: Partition) -> PartitionResult:
+        record = self._view.change(ref, partition, Goal(election=self._election))
+        if record is not None:
+            self.records.append(record)
+            return PartitionResult(partition_id=ref.index, error_message=None)
+        if self._election is Election.PREFERRED:
+            code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+            return _result(
+                ref.index, code, f"broker {partition.preferred_leader} is not active or not in sync"
+            )
+        code = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        return _result(ref.index, code, f"none of the brokers {list(partition.replicas)} is active")

@@ -1,0 +1,1 @@
+"""The APIs of topics: creating and deleting them, adding partitions, and placing replicas."""

@@ -1,0 +1,123 @@
+"""Serve CreatePartitions (37), versions 0-3: add partitions to topics.
+
+Each topic succeeds or fails by itself. The records of all that succeed are one atomic decision. Kafka
+requires ALTER on each topic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kraft_wire.controller.decision.context import (
+    Context,
+    ControllerState,
+    Result,
+    VersionedRecord,
+    refused,
+)
+from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.topics.new_partitions import (
+    check_assignment,
+    check_partition_total,
+    partition_records,
+)
+from kraft_wire.controller.topics.placement import Assignment, ReplicaPlacer
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.create_partitions_request import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kraft_wire.protocol.messages.create_partitions_response import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from kraft_wire.security.authorization import AclOperation, topic_resource
+
+
+def handle(
+    state: ControllerState, request: CreatePartitionsRequest, version: int, context: Context
+) -> Result:
+    """Add partitions to the topics that allow it.
+
+    Raises ApiError(POLICY_VIOLATION) for more than 10,000 new partitions.
+    """
+    occurrences = Counter(topic.name for topic in request.topics)
+    results = [
+        _failure(name, ErrorCode.INVALID_REQUEST, "the topic is in the request more than once")
+        for name, count in occurrences.items()
+        if count > 1
+    ]
+    permitted: list[CreatePartitionsTopic] = []
+    for topic in request.topics:
+        if occurrences[topic.name] > 1:
+            continue
+        if context.may(AclOperation.ALTER, topic_resource(topic.name)):
+            permitted.append(topic)
+        else:
+            results.append(_refusal(topic.name))
+    check_partition_total(sum(max(_additional(state, topic), 0) for topic in permitted))
+    view = ClusterView(state)
+    placer = ReplicaPlacer(view.usable_brokers(), context.entropy)
+    records: list[VersionedRecord] = []
+    for topic in permitted:
+        try:
+            records += _new_partitions(view, placer, topic)
+        except ApiError as error:
+            results.append(_failure(topic.name, error.code, error.message))
+        else:
+            results.append(CreatePartitionsTopicResult(name=topic.name))
+    return Result(CreatePartitionsResponse(results=results), () if request.validate_only else records)
+
+
+def _failure(name: str, code: ErrorCode, message: str) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
+
+
+def _refusal(name: str) -> CreatePartitionsTopicResult:
+    error = refused(AclOperation.ALTER, topic_resource(name))
+    return _failure(name, error.code, error.message)
+
+
+def _additional(state: ControllerState, topic: CreatePartitionsTopic) -> int:
+    existing = state.metadata.topics.by_name(topic.name)
+    return 0 if existing is None else topic.count - existing.partition_count
+
+
+def _new_partitions(
+    view: ClusterView, placer: ReplicaPlacer, topic: CreatePartitionsTopic
+) -> list[VersionedRecord]:
+    existing = view.state.metadata.topics.by_name(topic.name)
+    if existing is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name}")
+    additional = topic.count - existing.partition_count
+    if additional <= 0:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"topic {topic.name} has {existing.partition_count} partitions; {topic.count} is not an increase",
+        )
+    first = view.state.metadata.partitions.get(existing.id, 0)
+    if first is None:
+        raise LookupError(f"topic {topic.name} has {existing.partition_count} partitions, but no partition 0")
+    assignments = _assignments(view, placer, topic, existing.partition_count, additional, len(first.replicas))
+    return partition_records(view, existing.id, existing.partition_count, assignments)
+
+
+def _assignments(
+    view: ClusterView,
+    placer: ReplicaPlacer,
+    topic: CreatePartitionsTopic,
+    first_index: int,
+    additional: int,
+    replication_factor: int,
+) -> list[Assignment]:
+    if topic.assignments is None:
+        return placer.place(additional, replication_factor)
+    if len(topic.assignments) != additional:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"the request adds {additional} partitions, but has {len(topic.assignments)} assignments",
+        )
+    return [
+        check_assignment(view, index, assignment.broker_ids, replication_factor)
+        for index, assignment in enumerate(topic.assignments, first_index)
+    ]

@@ -1,0 +1,219 @@
+"""Serve CreateTopics (19), versions 2-7: create topics.
+
+Each topic succeeds or fails by itself. The records of all that succeed are one atomic decision: for each
+topic its TopicRecord, its ConfigRecords, then its PartitionRecords. Versions: 5 adds the number of partitions
+and the effective configs to the response, 7 the topic's id.
+
+Kafka requires CREATE on the cluster or on each topic. A client without DESCRIBE_CONFIGS on a new topic gets
+TOPIC_AUTHORIZATION_FAILED as topicConfigErrorCode instead of the partitions and the configs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from kraft_wire.configs.schema import (
+    effective_topic_configs,
+    refuse_nulls,
+    validate_topic_configs,
+)
+from kraft_wire.controller.decision.context import (
+    Context,
+    ControllerState,
+    Result,
+    VersionedRecord,
+    refused,
+)
+from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.topics.new_partitions import (
+    check_assignment,
+    check_partition_total,
+    partition_records,
+)
+from kraft_wire.controller.topics.placement import Assignment, ReplicaPlacer
+from kraft_wire.log.files import CLUSTER_METADATA
+from kraft_wire.metadata.configs import ResourceType
+from kraft_wire.metadata.topic_names import why_invalid
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resource
+
+_FIRST_VERSION_WITH_CONFIGS = 5
+_USE_DEFAULT = -1
+
+
+def handle(state: ControllerState, request: CreateTopicsRequest, version: int, context: Context) -> Result:
+    """Create the topics that can be created.
+
+    Raises ApiError(POLICY_VIOLATION) for more than 10,000 partitions.
+    """
+    occurrences = Counter(topic.name for topic in request.topics)
+    permitted = _permitted(occurrences, context)
+    creatable = [
+        topic for topic in request.topics if occurrences[topic.name] == 1 and topic.name in permitted
+    ]
+    check_partition_total(sum(_partition_count(state, topic) for topic in creatable))
+    creation = _Creation(state, version, context)
+    results = [creation.create(topic) for topic in creatable]
+    for name, count in occurrences.items():
+        if count > 1:
+            results.append(
+                _failure(name, ErrorCode.INVALID_REQUEST, "the topic is in the request more than once")
+            )
+        elif name == CLUSTER_METADATA:
+            results.append(_failure(name, ErrorCode.INVALID_REQUEST, f"{name} is an internal topic"))
+        elif name not in permitted:
+            error = refused(AclOperation.CREATE, topic_resource(name))
+            results.append(_failure(name, error.code, error.message))
+    records = () if request.validate_only else creation.records
+    return Result(CreateTopicsResponse(topics=results), records)
+
+
+def _permitted(names: Iterable[str], context: Context) -> set[str]:
+    """Return the names of the topics that the client may create."""
+    creatable = {name for name in names if name != CLUSTER_METADATA}
+    if context.may(AclOperation.CREATE, CLUSTER):
+        return creatable
+    return {name for name in creatable if context.may(AclOperation.CREATE, topic_resource(name))}
+
+
+def _failure(name: str, code: ErrorCode, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message)
+
+
+def _partition_count(state: ControllerState, topic: CreatableTopic) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == _USE_DEFAULT:
+        return state.settings.num_partitions
+    return max(topic.num_partitions, 0)
+
+
+class _Creation:
+    """The creation of one request's topics, one after the other. Each success adds to ``records``."""
+
+    def __init__(self, state: ControllerState, version: int, context: Context) -> None:
+        self.records: list[VersionedRecord] = []
+        self._state = state
+        self._version = version
+        self._context = context
+        self._view = ClusterView(state)
+        self._placer = ReplicaPlacer(self._view.usable_brokers(), context.entropy)
+        self._echoes: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
+
+    def create(self, topic: CreatableTopic) -> CreatableTopicResult:
+        try:
+            self._check_name(topic.name)
+            configs = _checked_configs(self._state, topic)
+            assignments = self._assignments(topic)
+            topic_id = self._context.entropy.uuid()
+            partitions = partition_records(self._view, topic_id, 0, assignments)
+        except ApiError as error:
+            return _failure(topic.name, error.code, error.message)
+        self.records.append((TopicRecord(name=topic.name, topic_id=topic_id), 0))
+        for key, value in configs.items():
+            record = ConfigRecord(
+                resource_type=ResourceType.TOPIC, resource_name=topic.name, name=key, value=value
+            )
+            self.records.append((record, 0))
+        self.records += partitions
+        result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
+        if self._version < _FIRST_VERSION_WITH_CONFIGS:
+            return result
+        if self._context.may(AclOperation.DESCRIBE_CONFIGS, topic_resource(topic.name)):
+            result.num_partitions = len(assignments)
+            result.replication_factor = len(assignments[0])
+            result.configs = self._echo(configs)
+        else:
+            result.topic_config_error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return result
+
+    def _check_name(self, name: str) -> None:
+        if self._state.metadata.topics.by_name(name) is not None:
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name} already exists")
+        problem = why_invalid(name)
+        if problem:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        other = self._state.metadata.topics.colliding(name)
+        if other is not None:
+            raise ApiError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"topic {name} collides with topic {other}: their metrics would have the same names, "
+                "where '.' becomes '_'",
+            )
+
+    def _assignments(self, topic: CreatableTopic) -> list[Assignment]:
+        if topic.assignments:
+            return self._manual_assignments(topic)
+        settings = self._state.settings
+        replication_factor, count = topic.replication_factor, topic.num_partitions
+        if replication_factor == _USE_DEFAULT:
+            replication_factor = settings.default_replication_factor
+        elif replication_factor <= 0:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"replication factor {replication_factor}: use a positive number, or -1 for the default",
+            )
+        if count == _USE_DEFAULT:
+            count = settings.num_partitions
+        elif count <= 0:
+            raise ApiError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"{count} partitions: use a positive number, or -1 for the default",
+            )
+        return self._placer.place(count, replication_factor)
+
+    def _manual_assignments(self, topic: CreatableTopic) -> list[Assignment]:
+        if topic.replication_factor != _USE_DEFAULT or topic.num_partitions != _USE_DEFAULT:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                "with assignments, the replication factor and the number of partitions must both be -1",
+            )
+        chosen: dict[int, Assignment] = {}
+        replication_factor = None
+        for assignment in topic.assignments:
+            index = assignment.partition_index
+            if index in chosen:
+                raise ApiError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"partition {index} is assigned more than once"
+                )
+            chosen[index] = check_assignment(self._view, index, assignment.broker_ids, replication_factor)
+            replication_factor = len(chosen[index])
+        if chosen.keys() != set(range(len(chosen))):
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"the {len(chosen)} assigned partitions do not have the numbers 0 to {len(chosen) - 1}",
+            )
+        return [chosen[index] for index in range(len(chosen))]
+
+    def _echo(self, configs: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        """Return the new topic's effective configs. Topics with the same overrides share one list."""
+        key = tuple(configs.items())
+        echo = self._echoes.get(key)
+        if echo is None:
+            echo = self._echoes[key] = [
+                CreatableTopicConfigs(
+                    name=config.name,
+                    value=None if config.sensitive else config.value,
+                    read_only=config.read_only,
+                    config_source=config.source,
+                    is_sensitive=config.sensitive,
+                )
+                for config in effective_topic_configs(self._state.config_layers, configs)
+            ]
+        return echo
+
+
+def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:
+    configs = refuse_nulls({config.name: config.value for config in topic.configs}, "topic")
+    if configs:
+        validate_topic_configs(configs, static_configs=state.settings.static_configs)
+    return configs

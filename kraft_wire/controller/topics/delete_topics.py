@@ -1,0 +1,134 @@
+"""Serve DeleteTopics (20), versions 1-6: delete topics.
+
+Versions up to 5 have the names of topics, version 6 has names or ids. Kafka requires DELETE on the cluster or
+on each topic. Without DESCRIBE on a topic the client does not learn whether a topic of that name exists, or
+what the name of an id is.
+
+Kafka shuffles the results, because their order would reveal which topics exist. Here the order reveals
+nothing: a topic that the client may not see has the same place in the response whether it exists or not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeVar
+
+from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
+from kraft_wire.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resource
+
+K = TypeVar("K", str, Uuid)
+
+_FIRST_VERSION_WITH_DISABLED_ERROR = 3
+
+
+def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, context: Context) -> Result:
+    """Delete the topics that can be deleted.
+
+    Raises ApiError(TOPIC_DELETION_DISABLED; INVALID_REQUEST up to version 2) if delete.topic.enable is false.
+    """
+    if not state.settings.delete_topic_enable:
+        code = ErrorCode.TOPIC_DELETION_DISABLED
+        if version < _FIRST_VERSION_WITH_DISABLED_ERROR:
+            code = ErrorCode.INVALID_REQUEST
+        raise ApiError(
+            code, "topic deletion is disabled: the controller is configured with delete.topic.enable=false"
+        )
+    wanted = _Wanted(state, context)
+    for name in request.topic_names:
+        wanted.names[name] += 1
+    for topic in request.topics:
+        wanted.add(topic.name, topic.topic_id)
+    deletable = wanted.resolve()
+    results = wanted.failures + [
+        DeletableTopicResult(name=name, topic_id=topic_id) for topic_id, name in deletable.items()
+    ]
+    records = [(RemoveTopicRecord(topic_id=topic_id), 0) for topic_id in deletable]
+    return Result(DeleteTopicsResponse(responses=results), records)
+
+
+def _given_once(counts: Counter[K]) -> list[K]:
+    return [key for key, count in counts.items() if count == 1]
+
+
+class _Wanted:
+    """The topics that a request names in either way, and the failures of some of them."""
+
+    def __init__(self, state: ControllerState, context: Context) -> None:
+        self.names: Counter[str] = Counter()
+        self.failures: list[DeletableTopicResult] = []
+        self._ids: Counter[Uuid] = Counter()
+        self._topics = state.metadata.topics
+        self._context = context
+        self._may_delete_all = context.may(AclOperation.DELETE, CLUSTER)
+
+    def add(self, name: str | None, topic_id: Uuid) -> None:
+        if name is not None and topic_id:
+            self._fail(name, topic_id, "a topic is given by its name or by its id, not by both")
+        elif name is not None:
+            self.names[name] += 1
+        elif topic_id:
+            self._ids[topic_id] += 1
+        else:
+            self._fail(None, topic_id, "neither the topic's name nor its id is given")
+
+    def resolve(self) -> dict[Uuid, str]:
+        """Return the names of the topics to delete, by id. All others become failures."""
+        for name, count in self.names.items():
+            if count > 1:
+                self._fail(name, Uuid.ZERO, "the topic is named more than once")
+        for topic_id, count in self._ids.items():
+            if count > 1:
+                self._fail(None, topic_id, "the topic's id is given more than once")
+        deletable = self._resolve_ids()
+        self._resolve_names(deletable)
+        return deletable
+
+    def _resolve_ids(self) -> dict[Uuid, str]:
+        deletable = {}
+        for topic_id in _given_once(self._ids):
+            topic = self._topics.by_id(topic_id)
+            if topic is None:
+                self._fail(None, topic_id, f"there is no topic {topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
+            elif self._may(AclOperation.DELETE, topic.name):
+                deletable[topic_id] = topic.name
+            else:
+                name = topic.name if self._may(AclOperation.DESCRIBE, topic.name) else None
+                self._refuse(name, topic_id)
+        return deletable
+
+    def _resolve_names(self, deletable: dict[Uuid, str]) -> None:
+        for name in _given_once(self.names):
+            topic = self._topics.by_name(name)
+            if not self._may(AclOperation.DESCRIBE, name):
+                self._refuse(name, Uuid.ZERO)
+            elif topic is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                self._fail(name, Uuid.ZERO, f"there is no topic {name}", code)
+            elif not self._may(AclOperation.DELETE, name):
+                self._refuse(name, Uuid.ZERO)
+            elif topic.id in self._ids:
+                # Ambiguous, so the topic is not deleted at all.
+                deletable.pop(topic.id, None)
+                self._fail(name, topic.id, "the topic is given by its name and by its id")
+            else:
+                deletable[topic.id] = name
+
+    def _may(self, operation: AclOperation, name: str) -> bool:
+        """Whether the client may do this to a topic. DELETE on the cluster includes it."""
+        return self._may_delete_all or self._context.may(operation, topic_resource(name))
+
+    def _refuse(self, name: str | None, topic_id: Uuid) -> None:
+        error = refused(AclOperation.DELETE, topic_resource(name or str(topic_id)))
+        self._fail(name, topic_id, error.message, error.code)
+
+    def _fail(
+        self, name: str | None, topic_id: Uuid, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST
+    ) -> None:
+        self.failures.append(
+            DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
+        )

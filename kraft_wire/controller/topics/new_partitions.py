@@ -1,0 +1,100 @@
+"""Check the assignments that a client chose for new partitions, and make the partitions' records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.topics.placement import Assignment
+from kraft_wire.metadata.features.metadata_version import partition_record_version
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.partition_record import PartitionRecord
+from kraft_wire.protocol.uuid import Uuid
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""A request with more new partitions is rejected before it takes any memory (KAFKA-14204)."""
+
+
+def check_partition_total(partition_count: int) -> None:
+    """Raise ApiError(POLICY_VIOLATION) if a request asks for too many new partitions at once."""
+    if partition_count > MAX_PARTITIONS_PER_REQUEST:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"the request asks for {partition_count} new partitions; split it into requests of at most "
+            f"{MAX_PARTITIONS_PER_REQUEST}",
+        )
+
+
+def check_assignment(
+    view: ClusterView, index: int, broker_ids: Sequence[int], replication_factor: int | None
+) -> Assignment:
+    """Return the assignment that a client chose for partition ``index``.
+
+    The brokers must be registered and distinct, and have a log directory that is not cordoned (since 4.4); at
+    least one of them must be active. Raises ApiError(INVALID_REPLICA_ASSIGNMENT).
+    """
+    problem = _assignment_problem(view, broker_ids, replication_factor)
+    if problem:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"the assignment {list(broker_ids)} of partition {index} {problem}",
+        )
+    return tuple(broker_ids)
+
+
+def _assignment_problem(
+    view: ClusterView, broker_ids: Sequence[int], replication_factor: int | None
+) -> str | None:
+    if not broker_ids:
+        return "names no broker"
+    for broker_id in broker_ids:
+        registration = view.state.metadata.brokers.get(broker_id)
+        if registration is None:
+            return f"names broker {broker_id}, which is not registered"
+        if not registration.has_uncordoned_directory:
+            return f"names broker {broker_id}, which has only cordoned log directories"
+    if len(set(broker_ids)) != len(broker_ids):
+        return "names a broker more than once"
+    if replication_factor is not None and len(broker_ids) != replication_factor:
+        return f"has {len(broker_ids)} replicas; other partitions of the topic have {replication_factor}"
+    if view.active.isdisjoint(broker_ids):
+        return "names only brokers that are fenced or shutting down"
+    return None
+
+
+def partition_records(
+    view: ClusterView, topic_id: Uuid, first_index: int, assignments: Sequence[Assignment]
+) -> list[VersionedRecord]:
+    """Return one PartitionRecord for each assignment.
+
+    The active brokers of an assignment form the ISR, and the first of them leads. Raises
+    ApiError(INVALID_REPLICATION_FACTOR) if none is active.
+    """
+    version = partition_record_version(view.metadata_version)
+    active = view.active
+    directories = {
+        broker_id: view.default_directory(broker_id)
+        for broker_id in {broker_id for replicas in assignments for broker_id in replicas}
+    }
+    records: list[VersionedRecord] = []
+    for index, replicas in enumerate(assignments, first_index):
+        isr = replicas if active.issuperset(replicas) else tuple(filter(active.__contains__, replicas))
+        if not isr:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"partition {index}: all brokers of the assignment are fenced or shutting down",
+            )
+        record = PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=replicas,
+            isr=isr,
+            leader=isr[0],
+            leader_epoch=0,
+            partition_epoch=0,
+        )
+        if view.directories_supported:
+            record.directories = tuple([directories[broker_id] for broker_id in replicas])
+        records.append((record, version))
+    return records

@@ -1,0 +1,61 @@
+"""Fold many small files of a cluster's table into one, as part of a batch that adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyarrow.parquet import ParquetFile, write_table
+
+from kraft_wire.lake.protocol import CLUSTER_FOLDER, PART
+
+SMALL_BYTES: Final = 2**20
+MANY: Final = 16
+"""This many small files are folded into one, which soon isn't small any more."""
+_MOST: Final = 4 * MANY
+_ORDER: Final = ("offset", "epoch")
+
+
+def fold_small_files(target: Path, staging: Path) -> list[Path]:
+    """Stage one file in place of many small ones, for each table that the batch adds to.
+
+    Returns the files to delete when the batch is complete.
+    """
+    folded: list[Path] = []
+    for folder in sorted(_growing(staging)):
+        small = _small_files(target / folder)
+        if len(small) >= MANY:
+            _write_as_one(small, staging / folder / "folded.parquet")
+            folded += small
+    return folded
+
+
+def _growing(staging: Path) -> set[Path]:
+    """Return the folders of clusters' tables, below the target, with staged rows that will stay."""
+    return {
+        folder.relative_to(staging)
+        for folder in staging.glob(f"[!_]*/{CLUSTER_FOLDER}*")
+        if any(folder.glob("*.parquet")) or folder.joinpath(f"kraft_part={PART}").is_dir()
+    }
+
+
+def _small_files(folder: Path) -> list[Path]:
+    files = sorted(folder.glob(f"{PART}-*.parquet"))
+    return [file for file in files if file.stat().st_size < SMALL_BYTES][:_MOST]
+
+
+def _write_as_one(files: Sequence[Path], into: Path) -> None:
+    """Write the rows in the order of the log, if the table has one."""
+    rows = pa.concat_tables(map(_rows_of, files), promote_options="default")
+    keys = [(name, "ascending") for name in _ORDER if name in rows.column_names]
+    if keys:
+        rows = rows.sort_by(keys)
+    write_table(rows, into, compression="zstd")
+
+
+def _rows_of(file: Path) -> pa.Table:
+    """Read a file without Spark's metadata about its columns, which may not be true for the other files."""
+    with ParquetFile(file) as parquet:
+        return parquet.read().replace_schema_metadata(None)

@@ -1,0 +1,1 @@
+"""Features: supported ranges, finalized levels, and the table of metadata versions."""

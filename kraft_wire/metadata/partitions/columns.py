@@ -1,0 +1,298 @@
+"""The columns of the partitions: numpy arrays with one row per partition, without an object per partition.
+
+Single rows are read and written through memoryviews of the same arrays, which is much faster than numpy's own
+item access. Queries over all rows use the arrays.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import msgspec
+
+from kraft_wire.metadata.partitions.lazy_numpy import np
+from kraft_wire.metadata.partitions.partition import (
+    DIRECTORY_LOST,
+    DIRECTORY_MIGRATING,
+    DIRECTORY_UNASSIGNED,
+    NO_LEADER_CHANGE,
+    Ids,
+    Partition,
+)
+from kraft_wire.protocol.uuid import Uuid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int32s = NDArray[np.int32]
+
+FREE: Final = -2
+"""The leader of a row that holds no partition. No query for a leader matches it."""
+PAD: Final = -1
+"""The filler of a row's lists up to the columns' width. It is never a broker's id or a directory's number."""
+
+_FIRST_ROWS: Final = 1024
+_FIRST_WIDTH: Final = 3
+
+Number = TypeVar("Number", "np.int32", "np.int8")
+Rare = tuple[Ids, Ids, Ids, Ids]
+"""Removing and adding replicas, eligible leader replicas, last known ELR: empty for nearly all partitions."""
+
+
+class DirectoryNumbers:
+    """Directory ids as small numbers. A cluster has few directories, and no number is used twice."""
+
+    def __init__(self) -> None:
+        self._ids: list[Uuid] = []
+        self._numbers: dict[Uuid, int] = {}
+        self.of((DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, DIRECTORY_LOST))
+
+    def of(self, directories: tuple[Uuid, ...]) -> Ids:
+        """Return the numbers of these ids. New ids get new numbers."""
+        numbers = self._numbers
+        try:
+            return tuple([numbers[directory] for directory in directories])
+        except KeyError:
+            for directory in directories:
+                if directory not in numbers:
+                    numbers[directory] = len(self._ids)
+                    self._ids.append(directory)
+            return tuple([numbers[directory] for directory in directories])
+
+    def of_bytes(self, directories: list[bytes]) -> Ids:
+        """Return the same as ``of`` for raw ids."""
+        numbers = self._numbers
+        try:
+            return tuple([numbers[directory] for directory in cast(list[Uuid], directories)])
+        except KeyError:
+            return self.of(tuple(map(Uuid, directories)))
+
+    def known(self, directory: Uuid) -> int | None:
+        """Return the number of an id; None if no partition ever had it."""
+        return self._numbers.get(directory)
+
+    def ids(self, numbers: list[int]) -> tuple[Uuid, ...]:
+        """Return the ids of these numbers."""
+        ids = self._ids
+        return tuple([ids[number] for number in numbers])
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Rows outside the columns: not yet written to them, or copied from them."""
+
+    leader: Int32s
+    leader_epoch: Int32s
+    partition_epoch: Int32s
+    recovery_state: NDArray[np.int8]
+    replicas: Int32s
+    isr: Int32s
+    directories: Int32s
+
+    def part(self, rows: slice) -> Block:
+        """Return some of the rows."""
+        return Block(*[column[rows] for column in msgspec.structs.astuple(self)])
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """Changes of rows, in order. Several may be of the same row.
+
+    NO_LEADER_CHANGE and a recovery state below 0 leave these fields as they are. ``isr`` is used where
+    ``isr_given`` is true.
+    """
+
+    leader: Int32s
+    recovery_state: NDArray[np.int8]
+    isr: Int32s
+    isr_given: NDArray[np.bool_]
+
+    def part(self, changes: slice) -> Changes:
+        """Return some of the changes."""
+        return Changes(*[column[changes] for column in msgspec.structs.astuple(self)])
+
+
+class PartitionColumns:
+    """The columns, with methods to read and write one row or a run of rows.
+
+    ``owner`` holds the ordinal of the topic that a row belongs to; it has no meaning in a FREE row. The
+    caller allocates the rows (see RowAllocator). ``reserve`` must create a row before it is used.
+    """
+
+    def __init__(self) -> None:
+        self.directory_numbers = DirectoryNumbers()
+        self.width = 0
+        self._rows = 0
+        self.leader: Int32s = np.empty(0, np.int32)
+        self.leader_epoch: Int32s = np.empty(0, np.int32)
+        self.partition_epoch: Int32s = np.empty(0, np.int32)
+        self.recovery_state: NDArray[np.int8] = np.empty(0, np.int8)
+        self.owner: Int32s = np.empty(0, np.int32)
+        self.replicas: Int32s = np.empty((0, 0), np.int32)
+        self.isr: Int32s = np.empty((0, 0), np.int32)
+        self.directories: Int32s = np.empty((0, 0), np.int32)
+        self._resize(_FIRST_ROWS, _FIRST_WIDTH)
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory of the columns."""
+        return (
+            self.leader.nbytes * 4
+            + self.recovery_state.nbytes
+            + self.replicas.nbytes
+            + self.isr.nbytes
+            + self.directories.nbytes
+        )
+
+    def reserve(self, rows: int) -> None:
+        """Create rows up to this number."""
+        if rows > self._rows:
+            self._resize(max(rows, self._rows + self._rows // 2), self.width)
+
+    def is_free(self, row: int) -> bool:
+        """Whether the row holds no partition."""
+        return bool(self._leader[row] == FREE)
+
+    def put(self, row: int, partition: Partition) -> None:
+        """Write a partition into a row, except its rare lists and its owner."""
+        replicas = partition.replicas
+        isr = partition.isr
+        if len(replicas) > self.width or len(isr) > self.width:
+            self._resize(self._rows, max(len(replicas), len(isr)))
+        self._leader[row] = partition.leader
+        self._leader_epoch[row] = partition.leader_epoch
+        self._partition_epoch[row] = partition.partition_epoch
+        self._recovery_state[row] = partition.leader_recovery_state
+        width = self.width
+        begin = row * width
+        end = begin + width
+        pads = self._pads
+        self._replicas[begin:end] = array("i", replicas + pads[len(replicas)])
+        self._isr[begin:end] = array("i", isr + pads[len(isr)])
+        numbers = self.directory_numbers.of(partition.directories)
+        self._directories[begin:end] = array("i", numbers + pads[len(numbers)])
+
+    def get(self, row: int, rare: Rare) -> Partition:
+        """Return the partition in a row that is not FREE."""
+        begin = row * self.width
+        end = begin + self.width
+        return Partition(
+            _unpadded(self._replicas[begin:end].tolist()),
+            _unpadded(self._isr[begin:end].tolist()),
+            self._leader[row],
+            self._leader_epoch[row],
+            self._partition_epoch[row],
+            self.directory_numbers.ids(_trim(self._directories[begin:end].tolist())),
+            self._recovery_state[row],
+            *rare,
+        )
+
+    def set_owner(self, row: int, owner: int) -> None:
+        """Set the owner of rows."""
+        self._owner[row] = owner
+
+    def clear(self, start: int, count: int = 1) -> None:
+        """Make rows FREE."""
+        end = start + count
+        self.leader[start:end] = FREE
+        self.replicas[start:end] = PAD
+        self.isr[start:end] = PAD
+        self.directories[start:end] = PAD
+
+    def move(self, start: int, count: int, to: int, owner: int) -> None:
+        """Move an owner's run of rows to a place that doesn't overlap. The old rows become FREE."""
+        self.paste(to, self.copy(start, count), owner)
+        self.clear(start, count)
+
+    def copy(self, start: int, count: int) -> Block:
+        """Return a copy of a run of rows."""
+        rows = slice(start, start + count)
+        return Block(
+            self.leader[rows].copy(),
+            self.leader_epoch[rows].copy(),
+            self.partition_epoch[rows].copy(),
+            self.recovery_state[rows].copy(),
+            self.replicas[rows].copy(),
+            self.isr[rows].copy(),
+            self.directories[rows].copy(),
+        )
+
+    def paste(self, start: int, block: Block, owner: int) -> None:
+        """Write a block into FREE rows. The block may be narrower or wider than the columns are now."""
+        count, width = block.replicas.shape
+        if width > self.width:
+            self._resize(self._rows, width)
+        rows = slice(start, start + count)
+        self.owner[rows] = owner
+        self.leader[rows] = block.leader
+        self.leader_epoch[rows] = block.leader_epoch
+        self.partition_epoch[rows] = block.partition_epoch
+        self.recovery_state[rows] = block.recovery_state
+        self.replicas[rows, :width] = block.replicas
+        self.isr[rows, :width] = block.isr
+        self.directories[rows, :width] = block.directories
+
+    def highest_epoch(self, rows: NDArray[np.intp]) -> int:
+        """Return the highest leader or partition epoch of these rows."""
+        return max(int(self.leader_epoch[rows].max()), int(self.partition_epoch[rows].max()))
+
+    def change(self, rows: NDArray[np.intp], changes: Changes) -> None:
+        """Apply changes to rows that aren't FREE, one change per row of ``rows``.
+
+        If several are of one row, the last value stays, because that is how numpy assigns.
+        """
+        width = changes.isr.shape[1]
+        if width > self.width:
+            self._resize(self._rows, width)
+        led = changes.leader != NO_LEADER_CHANGE
+        self.leader[rows[led]] = changes.leader[led]
+        np.add.at(self.leader_epoch, rows[led], 1)
+        np.add.at(self.partition_epoch, rows, 1)
+        recovered = changes.recovery_state >= 0
+        self.recovery_state[rows[recovered]] = changes.recovery_state[recovered]
+        synced = rows[changes.isr_given]
+        self.isr[synced, :width] = changes.isr[changes.isr_given]
+        self.isr[synced, width:] = PAD
+
+    def _resize(self, rows: int, width: int) -> None:
+        kept, self._rows, self.width = self._rows, rows, width
+        self.leader = _grown(self.leader, kept, (rows,), FREE)
+        self.leader_epoch = _grown(self.leader_epoch, kept, (rows,), 0)
+        self.partition_epoch = _grown(self.partition_epoch, kept, (rows,), 0)
+        self.recovery_state = _grown(self.recovery_state, kept, (rows,), 0)
+        self.owner = _grown(self.owner, kept, (rows,), 0)
+        self.replicas = _grown(self.replicas, kept, (rows, width), PAD)
+        self.isr = _grown(self.isr, kept, (rows, width), PAD)
+        self.directories = _grown(self.directories, kept, (rows, width), PAD)
+        self._leader = self.leader.data
+        self._leader_epoch = self.leader_epoch.data
+        self._partition_epoch = self.partition_epoch.data
+        self._recovery_state = self.recovery_state.data
+        self._owner = self.owner.data
+        self._replicas = self.replicas.reshape(-1).data
+        self._isr = self.isr.reshape(-1).data
+        self._directories = self.directories.reshape(-1).data
+        self._pads = [(PAD,) * (width - length) for length in range(width + 1)]
+
+
+def _grown(old: NDArray[Number], kept: int, shape: tuple[int, ...], fill: int) -> NDArray[Number]:
+    if old.shape == shape:
+        return old
+    new = np.empty(shape, old.dtype)
+    if old.ndim == 1:
+        new[:kept] = old[:kept]
+        new[kept:] = fill
+    else:
+        new[:kept, : old.shape[1]] = old[:kept]
+        new[:kept, old.shape[1] :] = fill
+        new[kept:] = fill
+    return new
+
+
+def _trim(numbers: list[int]) -> list[int]:
+    while numbers and numbers[-1] == PAD:
+        numbers.pop()
+    return numbers
+
+
+def _unpadded(numbers: list[int]) -> Ids:
+    return tuple(_trim(numbers))

@@ -1,0 +1,333 @@
+"""All partitions, by topic and index, with queries by broker."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from kraft_wire.metadata.journal import Inverse, Journal
+from kraft_wire.metadata.partitions.columns import FREE, Block, PartitionColumns, Rare
+from kraft_wire.metadata.partitions.lazy_numpy import np
+from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
+from kraft_wire.metadata.partitions.rows import RowAllocator
+from kraft_wire.metadata.topics import TopicRows, Topics
+from kraft_wire.protocol.uuid import Uuid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kraft_wire.metadata.partitions.columns import Int32s
+
+    Rows = NDArray[np.intp]
+
+RareKey = tuple[int, int]
+"""A topic's ordinal and a partition's index. It stays valid when the topic's region moves."""
+
+_COMMON: Final[Rare] = ((), (), (), ())
+_NOBODY: Final = TopicRows("", Uuid.ZERO)
+
+
+class _RemovedPartitions(msgspec.Struct, frozen=True):
+    """A topic's partitions while they are removed from the columns."""
+
+    block: Block
+    rare: dict[int, Rare]
+    count: int
+
+
+class Partitions:
+    """The partitions of all topics, in columns.
+
+    Invariants: the partitions of a topic are in one region of rows; rows that belong to no topic are FREE;
+    ``_owners[ordinal]`` is the topic whose rows have that owner. Inverses name a topic and an index, never a
+    row, because regions move.
+    """
+
+    def __init__(self, topics: Topics, journal: Journal) -> None:
+        self._topics = topics
+        self._journal = journal
+        self._allocator = RowAllocator()
+        self._owners: list[TopicRows] = []
+        self._free_ordinals: list[int] = []
+        self._rare: dict[RareKey, Rare] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _columns(self) -> PartitionColumns:
+        return PartitionColumns()
+
+    @property
+    def columns(self) -> PartitionColumns:
+        """The columns, for queries over all rows. A row whose leader is FREE belongs to no topic."""
+        return self._columns
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows of the columns that can be in use; the rows from there on are all FREE."""
+        return self._allocator.top
+
+    def get(self, topic_id: Uuid, index: int) -> Partition | None:
+        """Return a partition; None if the topic or the partition doesn't exist."""
+        topic = self._topics.find_rows(topic_id)
+        return None if topic is None else self.read(topic, index)
+
+    def of_topic(self, topic_id: Uuid) -> list[Partition]:
+        """Return a topic's partitions in the order of their indexes; empty if the topic doesn't exist."""
+        return [partition for _, partition in self.indexed(topic_id)]
+
+    def indexed(self, topic_id: Uuid) -> list[tuple[int, Partition]]:
+        """Return the same as ``of_topic``, with the indexes."""
+        topic = self._topics.find_rows(topic_id)
+        if topic is None:
+            return []
+        found = [(index, self.read(topic, index)) for index in range(topic.extent)]
+        return [(index, partition) for index, partition in found if partition is not None]
+
+    def led_by(self, broker_id: int) -> list[PartitionRef]:
+        """Return the partitions whose leader is this broker; with NO_LEADER those without a leader."""
+        return self._refs(np.flatnonzero(self._leaders() == broker_id))
+
+    def without_leader(self) -> list[PartitionRef]:
+        """Return the partitions that have no leader."""
+        return self.led_by(NO_LEADER)
+
+    def count_led_by(self, broker_id: int) -> int:
+        """Return the number of partitions that a broker leads; with NO_LEADER the number without a leader."""
+        return int(np.count_nonzero(self._leaders() == broker_id))
+
+    def with_isr_member(self, broker_id: int) -> list[PartitionRef]:
+        """Return the partitions whose ISR contains this broker."""
+        return self._refs(self._rows_with(self._columns.isr, broker_id))
+
+    def with_replica(self, broker_id: int) -> list[PartitionRef]:
+        """Return the partitions that have a replica on this broker."""
+        return self._refs(self._rows_with(self._columns.replicas, broker_id))
+
+    def led_by_or_isr(self, broker_id: int) -> list[PartitionRef]:
+        """Return the partitions that this broker leads or whose ISR contains it."""
+        either = self._leaders() == broker_id
+        either[self._rows_with(self._columns.isr, broker_id)] = True
+        return self._refs(np.flatnonzero(either))
+
+    def preferred_imbalanced(self) -> list[PartitionRef]:
+        """Return the partitions whose leader isn't their first replica, including those without a leader."""
+        return self._refs(np.flatnonzero(self._imbalanced()))
+
+    def count_preferred_imbalanced(self) -> int:
+        """Return the number of partitions that ``preferred_imbalanced`` would return."""
+        return int(np.count_nonzero(self._imbalanced()))
+
+    def in_directories(self, broker_id: int, directories: Iterable[Uuid]) -> list[PartitionRef]:
+        """Return the partitions whose replica on this broker is in one of the directories."""
+        columns = self._columns
+        numbers = [columns.directory_numbers.known(directory) for directory in directories]
+        known = np.array([number for number in numbers if number is not None], np.int32)
+        cells = np.flatnonzero(self._flat(columns.replicas) == broker_id)
+        inside = np.isin(self._flat(columns.directories)[cells], known)
+        return self._refs(cells[inside] // columns.width)
+
+    def in_elr(self, broker_id: int) -> list[PartitionRef]:
+        """Return the partitions whose eligible leader replicas (KIP-966) contain this broker."""
+        return self._rare_refs(key for key, (_, _, elr, _) in self._rare.items() if broker_id in elr)
+
+    def with_any_elr(self) -> list[PartitionRef]:
+        """Return the partitions that have eligible leader replicas or a last known ELR."""
+        return self._rare_refs(key for key, (_, _, elr, last) in self._rare.items() if elr or last)
+
+    def reassigning(self) -> list[PartitionRef]:
+        """Return the partitions whose replicas are being added or removed."""
+        return self._rare_refs(key for key, (old, new, _, _) in self._rare.items() if old or new)
+
+    # For replay
+
+    def read(self, topic: TopicRows, index: int) -> Partition | None:
+        """Return a partition of a known topic."""
+        if not 0 <= index < topic.extent:
+            return None
+        row = topic.start + index
+        if self._columns.is_free(row):
+            return None
+        return self._columns.get(row, self._rare.get((topic.ordinal, index), _COMMON))
+
+    def place(self, topic: TopicRows, index: int, new: Partition) -> None:
+        """Write a partition, whether it exists or not."""
+        if self._journal.active:
+            self._journal.add(self._swap, topic, index, self.read(topic, index))
+        self._write(topic, index, new)
+
+    def append(self, topic: TopicRows, block: Block) -> None:
+        """Write partitions after a topic's last one. None of them may have rare fields. This can't be
+        undone."""
+        count = block.leader.size
+        end = topic.extent + count
+        if end > topic.capacity:
+            self._make_room(topic, end)
+        self._columns.paste(topic.start + topic.extent, block, topic.ordinal)
+        topic.extent = end
+        topic.count += count
+        self._count += count
+
+    def rows_of(self, topics: list[TopicRows], indexes: Int32s) -> Rows:
+        """Return the rows of partitions, given by topic and index, up to the first that doesn't exist."""
+        indexes = indexes[: len(topics)]
+        rows: Rows = np.array(array("q", [topic.start for topic in topics]), np.intp) + indexes
+        extents = np.array(array("q", [topic.extent for topic in topics]))
+        exists = (indexes >= 0) & (indexes < extents)
+        exists[exists] = self._columns.leader[rows[exists]] != FREE
+        return rows if exists.all() else rows[: int(exists.argmin())]
+
+    def change(self, topic: TopicRows, index: int, old: Partition, new: Partition) -> None:
+        """Change a partition from ``old`` to ``new``."""
+        if self._journal.active:
+            self._journal.add(self._swap, topic, index, old)
+        self._write(topic, index, new)
+
+    def drop_topic(self, topic: TopicRows) -> None:
+        """Remove a topic's partitions and free its region."""
+        if topic.count:
+            taken = self._take_out(topic, keep=self._journal.active)
+            if taken is not None:
+                self._journal.add(self._put_back, topic, taken)
+
+    # Rows
+
+    def _swap(self, topic: TopicRows, index: int, partition: Partition | None) -> Inverse:
+        other = self.read(topic, index)
+        if partition is None:
+            self._erase(topic, index)
+        else:
+            self._write(topic, index, partition)
+        return self._swap, (topic, index, other)
+
+    def _write(self, topic: TopicRows, index: int, partition: Partition) -> None:
+        if index >= topic.capacity:
+            self._make_room(topic, index + 1)
+        row = topic.start + index
+        if self._columns.is_free(row):
+            self._columns.set_owner(row, topic.ordinal)
+            topic.count += 1
+            topic.extent = max(topic.extent, index + 1)
+            self._count += 1
+        self._columns.put(row, partition)
+        rare = (
+            partition.removing_replicas,
+            partition.adding_replicas,
+            partition.elr,
+            partition.last_known_elr,
+        )
+        if rare != _COMMON:
+            self._rare[topic.ordinal, index] = rare
+        elif self._rare:
+            self._rare.pop((topic.ordinal, index), None)
+
+    def _erase(self, topic: TopicRows, index: int) -> None:
+        self._columns.clear(topic.start + index)
+        self._rare.pop((topic.ordinal, index), None)
+        self._count -= 1
+        topic.count -= 1
+        if topic.count == 0:
+            self._give_up(topic)
+            return
+        while self._columns.is_free(topic.start + topic.extent - 1):
+            topic.extent -= 1
+
+    def _take_out(self, topic: TopicRows, *, keep: bool) -> _RemovedPartitions | None:
+        taken = None
+        block = self._columns.copy(topic.start, topic.extent) if keep else None
+        rare = self._pop_rare(topic)
+        if block is not None:
+            taken = _RemovedPartitions(block, rare, topic.count)
+        self._columns.clear(topic.start, topic.extent)
+        self._count -= topic.count
+        topic.count = 0
+        self._give_up(topic)
+        return taken
+
+    def _put_back(self, topic: TopicRows, taken: _RemovedPartitions) -> Inverse:
+        topic.extent = taken.block.leader.size
+        topic.count = taken.count
+        self._count += taken.count
+        self._make_room(topic, topic.extent)
+        self._columns.paste(topic.start, taken.block, topic.ordinal)
+        for index, rare in taken.rare.items():
+            self._rare[topic.ordinal, index] = rare
+        return self._drop_again, (topic,)
+
+    def _drop_again(self, topic: TopicRows) -> Inverse:
+        taken = self._take_out(topic, keep=True)
+        assert taken is not None
+        return self._put_back, (topic, taken)
+
+    def _pop_rare(self, topic: TopicRows) -> dict[int, Rare]:
+        if not self._rare:
+            return {}
+        keys = [(topic.ordinal, index) for index in range(topic.extent)]
+        return {key[1]: self._rare.pop(key) for key in keys if key in self._rare}
+
+    def _make_room(self, topic: TopicRows, size: int) -> None:
+        """Let the region hold ``size`` rows: in place, or in a new place with some room to grow."""
+        allocator = self._allocator
+        if topic.capacity == 0:
+            topic.start = allocator.allocate(size)
+            topic.ordinal = self._new_ordinal(topic)
+            topic.capacity = size
+            self._columns.reserve(allocator.top)
+        elif allocator.extend(topic.start + topic.capacity, size - topic.capacity):
+            topic.capacity = size
+            self._columns.reserve(allocator.top)
+        else:
+            roomy = size + size // 4
+            start = allocator.allocate(roomy)
+            self._columns.reserve(allocator.top)
+            self._columns.move(topic.start, topic.extent, start, topic.ordinal)
+            allocator.release(topic.start, topic.capacity)
+            topic.start, topic.capacity = start, roomy
+
+    def _give_up(self, topic: TopicRows) -> None:
+        self._allocator.release(topic.start, topic.capacity)
+        self._owners[topic.ordinal] = _NOBODY
+        self._free_ordinals.append(topic.ordinal)
+        topic.ordinal, topic.start, topic.capacity, topic.extent = -1, 0, 0, 0
+
+    def _new_ordinal(self, topic: TopicRows) -> int:
+        if self._free_ordinals:
+            ordinal = self._free_ordinals.pop()
+            self._owners[ordinal] = topic
+        else:
+            ordinal = len(self._owners)
+            self._owners.append(topic)
+        return ordinal
+
+    # All rows
+
+    def _leaders(self) -> Int32s:
+        return self._columns.leader[: self._allocator.top]
+
+    def _imbalanced(self) -> NDArray[np.bool_]:
+        leaders = self._leaders()
+        preferred = self._columns.replicas[: leaders.size, 0]
+        imbalanced: NDArray[np.bool_] = (leaders != preferred) & (leaders != FREE)
+        return imbalanced
+
+    def _flat(self, column: Int32s) -> Int32s:
+        return column[: self._allocator.top].reshape(-1)
+
+    def _rows_with(self, column: Int32s, broker_id: int) -> Rows:
+        return np.flatnonzero(self._flat(column) == broker_id) // self._columns.width
+
+    def _refs(self, rows: Rows) -> list[PartitionRef]:
+        owners = map(self._owners.__getitem__, self._columns.owner[rows].tolist())
+        return [
+            PartitionRef(topic.id, row - topic.start)
+            for row, topic in zip(rows.tolist(), owners, strict=True)
+        ]
+
+    def _rare_refs(self, keys: Iterable[RareKey]) -> list[PartitionRef]:
+        return [PartitionRef(self._owners[ordinal].id, index) for ordinal, index in keys]

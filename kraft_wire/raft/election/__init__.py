@@ -1,0 +1,1 @@
+"""Elections: campaigns, votes and changes of role."""

@@ -1,0 +1,275 @@
+"""Answer Vote, BeginQuorumEpoch and EndQuorumEpoch (KIP-595, KIP-996, KIP-853).
+
+Any node can get a vote, voter or not, because the set of voters may have changed without this node. Java ends
+the process for some of these requests; here they get an error: a candidate with our own id gets no vote, and
+a second leader for an epoch, or a leader with our id, gets INVALID_REQUEST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypedDict, cast
+
+from kraft_wire.log.files import CLUSTER_METADATA
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages import (
+    begin_quorum_epoch_response,
+    end_quorum_epoch_response,
+    vote_response,
+)
+from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
+from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, PartitionData
+from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
+from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
+from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.raft.effects import Reply
+from kraft_wire.raft.election import elections
+from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.request_checks import (
+    METADATA_PARTITION,
+    is_other_cluster,
+    only_partition,
+    voter_only_error,
+)
+from kraft_wire.raft.roles import Follower, Prospective, Unattached
+
+FIRST_WITH_ENDPOINTS = 1
+
+
+# Vote.
+
+
+def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
+    """Answer the Vote of a candidate, or with PreVote the one of a node that may become a candidate."""
+    request = cast(VoteRequest, rpc.request)
+    asked = only_partition(request.topics)
+    if is_other_cluster(quorum, request.cluster_id):
+        response = VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+    elif asked is None:
+        response = VoteResponse(error_code=ErrorCode.INVALID_REQUEST)
+    else:
+        error = _vote_error(quorum, request, asked)
+        granted = not error and _grant(quorum, asked)
+        response = _vote_response(quorum, rpc, error, granted)
+    quorum.emit(Reply(rpc.token, response))
+
+
+def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition) -> ErrorCode:
+    """Return the error for a vote that is not considered; NONE if it is.
+
+    A higher epoch is adopted even then, unless the request is invalid.
+    """
+    last_possible = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
+    if asked.last_offset < 0 or not 0 <= asked.last_offset_epoch <= last_possible:
+        return ErrorCode.INVALID_REQUEST
+    error = voter_only_error(quorum, asked.replica_id, asked.replica_epoch)
+    if error:
+        return error
+    if asked.replica_epoch > quorum.epoch:
+        elections.become_unattached(quorum, asked.replica_epoch)
+    if not _is_for_us(quorum, request.voter_id, ReplicaKey(request.voter_id, asked.voter_directory_id)):
+        return ErrorCode.INVALID_VOTER_KEY
+    return ErrorCode.NONE
+
+
+def _grant(quorum: QuorumState, asked: VotePartition) -> bool:
+    """Whether the vote is granted. A granted vote is on stable storage before the reply."""
+    candidate = ReplicaKey(asked.replica_id, asked.replica_directory_id)
+    if candidate.id == quorum.config.node_id:
+        return False
+    log = quorum.log
+    is_up_to_date = (asked.last_offset_epoch, asked.last_offset) >= (log.last_epoch, log.end_offset)
+    state = quorum.state
+    if not quorum.is_log_complete:
+        return False
+    granted = state.grants_vote(candidate, is_up_to_date=is_up_to_date, is_pre_vote=asked.pre_vote)
+    if granted and not asked.pre_vote and quorum.epoch <= quorum.no_vote_up_to_epoch:
+        _raise_epoch(quorum)
+        return False
+    if granted and not asked.pre_vote and state.voted is None:
+        _record_vote(quorum, candidate)
+    return granted
+
+
+def _raise_epoch(quorum: QuorumState) -> None:
+    """Raise the epoch to the last one in which this node may have voted before it lost quorum-state.
+
+    The candidate may not win without this node's vote. It learns from the answer's epoch in which epoch it
+    can get the vote.
+    """
+    if quorum.epoch < quorum.no_vote_up_to_epoch:
+        elections.become_unattached(quorum, quorum.no_vote_up_to_epoch)
+
+
+def _record_vote(quorum: QuorumState, candidate: ReplicaKey) -> None:
+    state = quorum.state
+    assert isinstance(state, (Unattached, Prospective))  # no other role grants a new vote
+    deadline_ms = quorum.election_deadline_ms()
+    if quorum.is_only_voter and state.deadline_ms > quorum.now.monotonic_ms:
+        deadline_ms = state.deadline_ms  # a sole voter waits for another candidate once, not again and again
+    quorum.become(Unattached(quorum.epoch, deadline_ms, state.leader_id, candidate))
+
+
+def _vote_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode, granted: bool) -> VoteResponse:
+    partition = vote_response.PartitionData(**_answer(quorum, error), vote_granted=granted)
+    return VoteResponse(
+        topics=[vote_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
+        node_endpoints=[vote_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)],
+    )
+
+
+# BeginQuorumEpoch.
+
+
+def handle_begin_quorum_epoch(quorum: QuorumState, rpc: RpcRequest) -> None:
+    """Answer a leader that announces itself to its voters."""
+    request = cast(BeginQuorumEpochRequest, rpc.request)
+    asked = only_partition(request.topics)
+    if is_other_cluster(quorum, request.cluster_id):
+        response = BeginQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+    elif asked is None:
+        response = BeginQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
+    else:
+        error = _learn_claimed_leader(
+            quorum, asked.leader_id, asked.leader_epoch, _listeners(request.leader_endpoints)
+        )
+        addressee = ReplicaKey(request.voter_id, asked.voter_directory_id)
+        if not error and not _is_for_us(quorum, request.voter_id, addressee):
+            error = ErrorCode.INVALID_VOTER_KEY
+        response = _begin_response(quorum, rpc, error)
+    quorum.emit(Reply(rpc.token, response))
+
+
+def _begin_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> BeginQuorumEpochResponse:
+    partition = begin_quorum_epoch_response.PartitionData(**_answer(quorum, error))
+    return BeginQuorumEpochResponse(
+        topics=[begin_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
+        node_endpoints=[
+            begin_quorum_epoch_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)
+        ],
+    )
+
+
+# EndQuorumEpoch.
+
+
+def handle_end_quorum_epoch(quorum: QuorumState, rpc: RpcRequest) -> None:
+    """Answer a leader that resigns and names its preferred successors, the best first."""
+    request = cast(EndQuorumEpochRequest, rpc.request)
+    asked = only_partition(request.topics)
+    if is_other_cluster(quorum, request.cluster_id):
+        response = EndQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+    elif asked is None:
+        response = EndQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
+    else:
+        error = _learn_claimed_leader(
+            quorum, asked.leader_id, asked.leader_epoch, _listeners(request.leader_endpoints)
+        )
+        if not error:
+            _stop_following(quorum, asked)
+        response = _end_response(quorum, rpc, error)
+    quorum.emit(Reply(rpc.token, response))
+
+
+def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
+    """Start an election in our turn among the successors, instead of after the fetch timeout."""
+    state = quorum.state
+    if not isinstance(state, Follower) or state.leader_id != asked.leader_id:
+        return
+    successors = [
+        ReplicaKey(replica.candidate_id, replica.candidate_directory_id)
+        for replica in asked.preferred_candidates
+    ] or [ReplicaKey(node_id) for node_id in asked.preferred_successors]
+    wait_ms = successor_wait_ms(quorum.config.replica_key, successors, quorum.config.election_backoff_max_ms)
+    elections.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
+
+
+def successor_wait_ms(key: ReplicaKey, successors: list[ReplicaKey], max_ms: int) -> int:
+    """Return how long a successor waits before its election.
+
+    The first doesn't wait, each further one waits twice as long as the one before it, and nodes that aren't
+    successors wait ``max_ms``.
+    """
+    position = next((index for index, successor in enumerate(successors) if successor.matches(key)), None)
+    if position is None:
+        return max_ms
+    if position == 0:
+        return 0
+    return min(max_ms, (max_ms >> (len(successors) - 1)) << (position - 1))
+
+
+def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:
+    partition = end_quorum_epoch_response.PartitionData(**_answer(quorum, error))
+    return EndQuorumEpochResponse(
+        topics=[end_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
+        node_endpoints=[
+            end_quorum_epoch_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)
+        ],
+    )
+
+
+# Shared by all three.
+
+
+def _learn_claimed_leader(quorum: QuorumState, leader_id: int, epoch: int, endpoints: Endpoints) -> ErrorCode:
+    """Learn that a node claims to lead ``epoch``. Returns the error to answer."""
+    error = voter_only_error(quorum, leader_id, epoch)
+    if error:
+        return error
+    if leader_id == quorum.config.node_id and quorum.leadership is None:
+        return ErrorCode.INVALID_REQUEST
+    is_possible = elections.learn_leader(quorum, epoch, leader_id, endpoints)
+    return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST
+
+
+def _is_for_us(quorum: QuorumState, voter_id: int, addressee: ReplicaKey) -> bool:
+    """Whether the request is for this replica. A request without a voter id is for any node."""
+    return voter_id < 0 or addressee.matches(quorum.config.replica_key)
+
+
+class _Listener(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+def _listeners(listeners: Iterable[_Listener]) -> Endpoints:
+    return endpoints_of((listener.name, listener.host, listener.port) for listener in listeners)
+
+
+class _Answer(TypedDict):
+    partition_index: int
+    error_code: ErrorCode
+    leader_id: int
+    leader_epoch: int
+
+
+def _answer(quorum: QuorumState, error: ErrorCode) -> _Answer:
+    """Return the fields that the partition has in all three responses."""
+    return {
+        "partition_index": METADATA_PARTITION,
+        "error_code": error,
+        "leader_id": quorum.leader_id_on_wire,
+        "leader_epoch": quorum.epoch,
+    }
+
+
+class _Address(TypedDict):
+    node_id: int
+    host: str
+    port: int
+
+
+def _leader_addresses(quorum: QuorumState, rpc: RpcRequest) -> list[_Address]:
+    """Return the leader's address if it is known and the response's version has a field for it."""
+    endpoint = quorum.leader_endpoint(rpc.listener)
+    if rpc.version < FIRST_WITH_ENDPOINTS or endpoint is None or quorum.leader_id_on_wire < 0:
+        return []
+    return [{"node_id": quorum.leader_id_on_wire, "host": endpoint.host, "port": endpoint.port}]

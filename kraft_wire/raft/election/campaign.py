@@ -1,0 +1,103 @@
+"""Ask for votes and pre-votes, and count them (KIP-595, KIP-996)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kraft_wire.log.files import CLUSTER_METADATA
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
+from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.raft.election import elections
+from kraft_wire.raft.events import Failure
+from kraft_wire.raft.leader_claims import learn_from_voter
+from kraft_wire.raft.majority import Tally
+from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.peers import ready_voter
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.request_checks import METADATA_PARTITION
+from kraft_wire.raft.roles import Candidate, Prospective
+
+
+def ask_for_votes(quorum: QuorumState, state: Prospective | Candidate) -> None:
+    """Ask every voter that hasn't answered and has no Vote in flight."""
+    if state.tally.is_lost:
+        return
+    for voter_id in sorted(state.tally.outstanding):
+        peer = ready_voter(quorum, voter_id, VoteRequest)
+        voter = quorum.history.voters.get(voter_id)
+        if peer is not None and voter is not None:
+            quorum.send(peer, _vote_request(quorum, voter.key, is_pre_vote=isinstance(state, Prospective)))
+
+
+def _vote_request(quorum: QuorumState, voter: ReplicaKey, *, is_pre_vote: bool) -> VoteRequest:
+    own = quorum.config.replica_key
+    return VoteRequest(
+        cluster_id=quorum.config.cluster_id,
+        voter_id=voter.id,
+        topics=[
+            TopicData(
+                topic_name=CLUSTER_METADATA,
+                partitions=[
+                    PartitionData(
+                        partition_index=METADATA_PARTITION,
+                        replica_epoch=quorum.epoch,
+                        replica_id=own.id,
+                        replica_directory_id=own.directory_id,
+                        voter_directory_id=voter.directory_id,
+                        last_offset_epoch=quorum.log.last_epoch,
+                        last_offset=quorum.log.end_offset,
+                        pre_vote=is_pre_vote,
+                    )
+                ],
+            )
+        ],
+    )
+
+
+def handle_vote_response(quorum: QuorumState, call: Call, response: VoteResponse) -> None:
+    """Count a vote."""
+    if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        _skip_pre_vote(quorum, call)
+        return
+    answer = learn_from_voter(quorum, call, response)
+    state = quorum.state
+    if answer is None or not isinstance(state, Prospective | Candidate):
+        return
+    if call.peer.id in state.tally.voters:
+        _count(quorum, state, state.tally.with_answer(call.peer.id, granted=answer.vote_granted))
+
+
+def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Count a voter that couldn't be reached."""
+    if failure is Failure.UNSUPPORTED:
+        _skip_pre_vote(quorum, call)
+        return
+    quorum.back_off(call)
+    state = quorum.state
+    if isinstance(state, Prospective | Candidate):
+        _count(quorum, state, state.tally.with_unreachable(call.peer.id))
+
+
+def _skip_pre_vote(quorum: QuorumState, call: Call) -> None:
+    """Become a candidate without pre-votes, because a voter from before KIP-996 doesn't know them."""
+    if isinstance(quorum.state, Prospective):
+        elections.become_candidate(quorum)
+    else:
+        quorum.back_off(call)
+
+
+def _count(quorum: QuorumState, state: Prospective | Candidate, tally: Tally) -> None:
+    quorum.state = msgspec.structs.replace(state, tally=tally)  # not a transition: only the tally changes
+    match state:
+        case Prospective() if tally.is_won:
+            elections.become_candidate(quorum)
+        case Candidate() if tally.is_won:
+            elections.become_leader(quorum, tally)
+        case Prospective() if tally.is_lost:
+            elections.abandon_pre_vote(quorum)
+        case Candidate() if tally.is_lost:
+            elections.retry_election_soon(quorum)
+        case Candidate() if tally.rejected:
+            elections.retry_election_soon(quorum, elections.CONTESTED_ELECTION_WAIT_MS)

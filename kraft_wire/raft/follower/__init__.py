@@ -1,0 +1,1 @@
+"""The follower: find the leader, replicate its log, install its snapshots."""

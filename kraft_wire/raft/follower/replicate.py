@@ -1,0 +1,253 @@
+"""Find the leader, and fetch its log byte for byte.
+
+A Fetch acknowledges everything below its offset, so it is sent only after all of that is flushed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_wire.log.errors import LogError
+from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.fetch_request import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ReplicaState,
+)
+from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
+from kraft_wire.raft.effects import AppendBatch, TruncateLog
+from kraft_wire.raft.election import elections
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Failure
+from kraft_wire.raft.follower import install_snapshot
+from kraft_wire.raft.follower.check_fetched import fetched_batches
+from kraft_wire.raft.follower.rejected_answers import reject_answer, reject_truncation
+from kraft_wire.raft.leader_claims import learn, read_claim
+from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.peers import discovery_peers, peer_at
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.request_checks import METADATA_PARTITION
+from kraft_wire.raft.roles import Follower
+
+MAX_WAIT_MS: Final = 500
+"""The time for which the leader may park a Fetch that it has no records for (KafkaRaftClient)."""
+
+
+# Requests.
+
+
+def send_fetch(quorum: QuorumState, state: Follower) -> None:
+    """Keep one Fetch or FetchSnapshot in flight.
+
+    It goes to the leader. While the leader doesn't answer, it goes to another node that may know a newer
+    leader.
+    """
+    if not _may_fetch(quorum):
+        return
+    snapshot = state.following.snapshot
+    leader = peer_at(quorum, state.leader_id, state.leader_endpoints)
+    if leader is None or quorum.outgoing.is_backing_off(leader, quorum.now.monotonic_ms):
+        find_leader(quorum, except_peer=leader)
+    elif snapshot is None:
+        quorum.send(leader, _fetch_request(quorum))
+    else:
+        request = install_snapshot.next_request(quorum, snapshot)
+        if request is not None:
+            quorum.send(leader, request)
+
+
+def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
+    """Send a Fetch to any node: one that doesn't lead answers who does."""
+    if not _may_fetch(quorum):
+        return
+    now_ms = quorum.now.monotonic_ms
+    ready = [
+        peer
+        for peer in discovery_peers(quorum)
+        if (except_peer is None or peer[1:] != except_peer[1:])
+        and quorum.outgoing.is_ready(peer, FetchRequest, now_ms)
+    ]
+    if ready:
+        quorum.send(quorum.pick(ready), _fetch_request(quorum))
+
+
+def _may_fetch(quorum: QuorumState) -> bool:
+    return not quorum.outgoing.is_fetching() and quorum.log.flushed_offset == quorum.log.end_offset
+
+
+def _fetch_request(quorum: QuorumState) -> FetchRequest:
+    config, log = quorum.config, quorum.log
+    high_watermark = quorum.high_watermark
+    return FetchRequest(
+        cluster_id=config.cluster_id,
+        replica_state=ReplicaState(replica_id=config.node_id),
+        max_wait_ms=MAX_WAIT_MS,
+        min_bytes=0,
+        max_bytes=config.fetch_max_bytes,
+        topics=[
+            FetchTopic(
+                topic=CLUSTER_METADATA,
+                topic_id=CLUSTER_METADATA_TOPIC_ID,
+                partitions=[
+                    FetchPartition(
+                        partition=METADATA_PARTITION,
+                        current_leader_epoch=quorum.epoch,
+                        fetch_offset=log.end_offset,
+                        last_fetched_epoch=log.last_epoch,
+                        replica_directory_id=config.directory_id,
+                        high_watermark=-1 if high_watermark is None else high_watermark,
+                    )
+                ],
+            )
+        ],
+    )
+
+
+# Answers.
+
+
+def handle_fetch_response(quorum: QuorumState, call: Call, response: FetchResponse) -> None:
+    """Handle the leader's answer: records, a diverging epoch, or a snapshot to start with."""
+    answer = _only_partition(response)
+    if response.error_code != ErrorCode.NONE or answer is None:
+        quorum.back_off(call)
+        return
+    leader = answer.current_leader
+    claim = read_claim(
+        quorum, answer.error_code, leader.leader_epoch, leader.leader_id, response.node_endpoints
+    )
+    if learn(quorum, call, claim):
+        _apply_contents(quorum, call, answer)
+    else:
+        note_not_leader(quorum, call, claim.error)
+
+
+def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
+    """Note that our leader answers that it no longer leads: it has resigned or restarted in this epoch."""
+    state = quorum.state
+    if (
+        isinstance(state, Follower)
+        and call.epoch == state.epoch
+        and call.peer.id == state.leader_id
+        and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)
+    ):
+        elections.note_leader_gone(quorum, state)
+
+
+def handle_fetch_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Handle that the leader, or a node that may know it, couldn't be reached."""
+    quorum.back_off(call)
+    state = quorum.state
+    if isinstance(state, Follower) and call.peer.id == state.leader_id and failure is Failure.LOST:
+        elections.note_leader_gone(quorum, state)
+
+
+def _only_partition(response: FetchResponse) -> PartitionData | None:
+    if len(response.responses) != 1 or len(response.responses[0].partitions) != 1:
+        return None
+    partition = response.responses[0].partitions[0]
+    return partition if partition.partition_index == METADATA_PARTITION else None
+
+
+def _apply_contents(quorum: QuorumState, call: Call, answer: PartitionData) -> None:
+    state = quorum.state
+    if not isinstance(state, Follower):
+        quorum.back_off(call)
+        return
+    if answer.diverging_epoch.epoch >= 0:
+        if not _truncate_to_leader(quorum, call, answer.diverging_epoch):
+            return
+    elif answer.snapshot_id.epoch >= 0 and answer.snapshot_id.end_offset >= 0:
+        wanted = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch)
+        if not install_snapshot.start_fetching(quorum, call, state, wanted):
+            return
+    elif not _append(quorum, call, answer):
+        return
+    elections.note_leader_alive(quorum)
+
+
+def _append(quorum: QuorumState, call: Call, answer: PartitionData) -> bool:
+    """Append the leader's batches unchanged.
+
+    If one can't be part of its log, all are rejected (KAFKA-18723). This doesn't count as hearing from the
+    leader, so that a leader with a bad disk is replaced in time.
+    """
+    log = quorum.log
+    data = bytes(answer.records or b"")
+    try:
+        batches = fetched_batches(data, log.end_offset, log.last_epoch, quorum.epoch)
+    except LogError as error:
+        reject_answer(quorum, call, str(error))
+        return False
+    for batch, control in batches:
+        header = batch.header
+        log.note_append(header.leader_epoch, header.next_offset, len(batch.data))
+        quorum.emit(AppendBatch(batch.data, header.base_offset, header.last_offset, header.leader_epoch))
+        for offset, message in enumerate(control, header.base_offset):
+            quorum.history.apply(offset, message)
+    quorum.follow_high_watermark(answer.high_watermark)
+    return True
+
+
+def _truncate_to_leader(quorum: QuorumState, call: Call, diverging: EpochEndOffset) -> bool:
+    """Truncate our log to where it diverges from the leader's.
+
+    Returns False if that is impossible or would truncate committed records.
+    """
+    end_offset = _cut_offset(quorum, diverging)
+    reason = _impossible_cut_reason(quorum, diverging, end_offset)
+    if reason is not None:
+        reject_answer(quorum, call, reason)
+        return False
+    if end_offset < quorum.committed_offset:
+        reject_truncation(quorum, call, end_offset)
+        return False
+    _truncate(quorum, end_offset)
+    return True
+
+
+def _cut_offset(quorum: QuorumState, diverging: EpochEndOffset) -> int:
+    """Return the new end of our log: where both logs end the last epoch that they can have in common."""
+    own = quorum.log.end_for_epoch(diverging.epoch)
+    return min(own.end_offset, diverging.end_offset) if own.epoch == diverging.epoch else own.end_offset
+
+
+def _impossible_cut_reason(quorum: QuorumState, diverging: EpochEndOffset, end_offset: int) -> str | None:
+    """Return why a leader of our epoch can't answer this; None if it can."""
+    answer = f"it ends epoch {diverging.epoch} at offset {diverging.end_offset}"
+    if diverging.end_offset < 0:
+        return f"{answer}, which is not an offset"
+    if diverging.epoch > quorum.epoch:
+        return f"{answer}, but it leads epoch {quorum.epoch}"
+    if end_offset >= quorum.log.end_offset:
+        return f"{answer}, which leaves nothing to truncate of our log"
+    return None
+
+
+def _truncate(quorum: QuorumState, end_offset: int) -> None:
+    _forget_from(quorum, end_offset)
+    quorum.emit(TruncateLog(end_offset))
+
+
+def handle_log_truncated(quorum: QuorumState, end_offset: int) -> None:
+    """Handle the end of the log after a truncation.
+
+    A leader that asks for a truncation within a batch did not write that batch, but logs hold whole batches
+    only. Raises InvariantViolated if committed records were truncated.
+    """
+    if end_offset < quorum.committed_offset:
+        committed = quorum.committed_offset
+        raise InvariantViolated(
+            f"the log was truncated at offset {end_offset}, below the committed offset {committed}"
+        )
+    if end_offset < quorum.log.end_offset:
+        _forget_from(quorum, end_offset)
+
+
+def _forget_from(quorum: QuorumState, end_offset: int) -> None:
+    quorum.log.truncate_to(end_offset)
+    quorum.history.truncate_from_end(end_offset)

@@ -1,0 +1,1 @@
+"""The leader: append records, serve fetches and snapshots, notify the other voters."""

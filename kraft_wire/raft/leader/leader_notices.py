@@ -1,0 +1,143 @@
+"""Announce a new leader with BeginQuorumEpoch and a resigned one with EndQuorumEpoch."""
+
+from __future__ import annotations
+
+from kraft_wire.log.files import CLUSTER_METADATA
+from kraft_wire.protocol.messages import begin_quorum_epoch_request, end_quorum_epoch_request
+from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
+from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
+from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
+from kraft_wire.raft.events import Failure
+from kraft_wire.raft.leader.leadership import Leadership
+from kraft_wire.raft.leader_claims import learn_from_voter
+from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.peers import ready_voter
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.request_checks import METADATA_PARTITION
+from kraft_wire.raft.roles import Resigned
+
+# BeginQuorumEpoch.
+
+
+def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None:
+    """Announce the leader: to all voters at first, later to the voters that don't fetch."""
+    now_ms = quorum.now.monotonic_ms
+    interval_ms = quorum.config.fetch_timeout_ms // 2
+    for voter_id, due_ms in leadership.begin_epoch_due_ms.items():
+        if due_ms > now_ms:
+            continue
+        progress = leadership.voters[voter_id]
+        if progress.end_offset is not None and now_ms < progress.last_contact_ms + interval_ms:
+            leadership.begin_epoch_due_ms[voter_id] = progress.last_contact_ms + interval_ms
+            continue
+        peer = ready_voter(quorum, voter_id, BeginQuorumEpochRequest)
+        if peer is not None:
+            leadership.begin_epoch_due_ms[voter_id] = now_ms + interval_ms
+            quorum.send(peer, _begin_request(quorum, progress.key))
+
+
+def next_begin_epoch_ms(quorum: QuorumState, leadership: Leadership) -> int | None:
+    """Return when the next announcement is due; None if none is.
+
+    ``Outgoing`` has the deadlines of voters that can't be asked yet.
+    """
+    later = [due_ms for due_ms in leadership.begin_epoch_due_ms.values() if due_ms > quorum.now.monotonic_ms]
+    return min(later, default=None)
+
+
+def _begin_request(quorum: QuorumState, voter: ReplicaKey) -> BeginQuorumEpochRequest:
+    return BeginQuorumEpochRequest(
+        cluster_id=quorum.config.cluster_id,
+        voter_id=voter.id,
+        topics=[
+            begin_quorum_epoch_request.TopicData(
+                topic_name=CLUSTER_METADATA,
+                partitions=[
+                    begin_quorum_epoch_request.PartitionData(
+                        partition_index=METADATA_PARTITION,
+                        voter_directory_id=voter.directory_id,
+                        leader_id=quorum.config.node_id,
+                        leader_epoch=quorum.epoch,
+                    )
+                ],
+            )
+        ],
+        leader_endpoints=[
+            begin_quorum_epoch_request.LeaderEndpoint(
+                name=endpoint.listener, host=endpoint.host, port=endpoint.port
+            )
+            for endpoint in quorum.config.endpoints
+        ],
+    )
+
+
+def handle_begin_response(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
+    """Announce again if the voter's answer was an error, unless it made this node resign."""
+    if learn_from_voter(quorum, call, response) is None:
+        _send_begin_again(quorum, call)
+
+
+def handle_begin_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Announce again to a voter that couldn't be reached."""
+    quorum.back_off(call)
+    _send_begin_again(quorum, call)
+
+
+def _send_begin_again(quorum: QuorumState, call: Call) -> None:
+    """Announce again as soon as the voter may be asked again."""
+    if quorum.leadership is not None:
+        quorum.leadership.begin_epoch_due_ms[call.peer.id] = quorum.now.monotonic_ms
+
+
+# EndQuorumEpoch.
+
+
+def send_end_quorum_epoch(quorum: QuorumState, state: Resigned) -> None:
+    """Notify every voter that hasn't acknowledged it that this node has resigned, and name its successors."""
+    for voter_id in sorted(state.resignation.unacknowledged):
+        peer = ready_voter(quorum, voter_id, EndQuorumEpochRequest)
+        if peer is not None:
+            quorum.send(peer, _end_request(quorum, state))
+
+
+def _end_request(quorum: QuorumState, state: Resigned) -> EndQuorumEpochRequest:
+    successors = state.resignation.successors
+    return EndQuorumEpochRequest(
+        cluster_id=quorum.config.cluster_id,
+        topics=[
+            end_quorum_epoch_request.TopicData(
+                topic_name=CLUSTER_METADATA,
+                partitions=[
+                    end_quorum_epoch_request.PartitionData(
+                        partition_index=METADATA_PARTITION,
+                        leader_id=quorum.config.node_id,
+                        leader_epoch=quorum.epoch,
+                        preferred_successors=tuple(key.id for key in successors),
+                        preferred_candidates=[
+                            ReplicaInfo(candidate_id=key.id, candidate_directory_id=key.directory_id)
+                            for key in successors
+                        ],
+                    )
+                ],
+            )
+        ],
+        leader_endpoints=[
+            end_quorum_epoch_request.LeaderEndpoint(
+                name=endpoint.listener, host=endpoint.host, port=endpoint.port
+            )
+            for endpoint in quorum.config.endpoints
+        ],
+    )
+
+
+def handle_end_response(quorum: QuorumState, call: Call, response: EndQuorumEpochResponse) -> None:
+    """Note that a voter knows of the resignation, or that another node leads already."""
+    if learn_from_voter(quorum, call, response) is not None and isinstance(quorum.state, Resigned):
+        quorum.state.resignation.unacknowledged.discard(call.peer.id)
+
+
+def handle_end_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Back off from a voter that couldn't be reached; it is asked again later."""
+    quorum.back_off(call)

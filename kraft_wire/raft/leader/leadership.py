@@ -1,0 +1,143 @@
+"""Track the progress of all replicas, and what is committed because of it (LeaderState)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Now
+from kraft_wire.raft.majority import committed_end, majority_of, nth_latest_contact_ms
+from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
+
+
+class ReplicaProgress(msgspec.Struct):
+    """The progress of a replica, as its fetches show it. Wall-clock times are reported to administrators, -1
+    for never.
+
+    ``last_contact_ms`` (monotonic) is the time of its last Fetch or FetchSnapshot, or the time at which the
+    leader was elected if there was none.
+    """
+
+    key: ReplicaKey
+    end_offset: int | None = None
+    last_contact_ms: int = 0
+    last_fetch_wall_ms: int = -1
+    last_caught_up_wall_ms: int = -1
+    leader_end_at_last_fetch: int = -1
+
+    def note_fetch(self, fetch_offset: int, log_end_offset: int, now: Now) -> None:
+        """Note a Fetch of ``fetch_offset``: the replica has everything below it.
+
+        It is caught up now if it asks for the log's end. It was caught up at its previous Fetch if it now has
+        everything that the leader had then.
+        """
+        if fetch_offset >= log_end_offset:
+            self.last_caught_up_wall_ms = max(self.last_caught_up_wall_ms, now.wall_ms)
+        elif 0 < self.leader_end_at_last_fetch <= fetch_offset:
+            self.last_caught_up_wall_ms = max(self.last_caught_up_wall_ms, self.last_fetch_wall_ms)
+        self.leader_end_at_last_fetch = log_end_offset
+        self.last_contact_ms = now.monotonic_ms
+        self.last_fetch_wall_ms = max(self.last_fetch_wall_ms, now.wall_ms)
+        self.end_offset = fetch_offset
+
+
+class Leadership:
+    """The progress of voters and observers, and the high watermark.
+
+    The high watermark is unknown until a majority holds a record of the leader's own epoch (KAFKA-12619), and
+    never decreases. The leader's own log counts up to the flushed offset.
+    """
+
+    __slots__ = (
+        "_own_id",
+        "begin_epoch_due_ms",
+        "epoch_start_offset",
+        "high_watermark",
+        "observers",
+        "voters",
+    )
+
+    def __init__(self, own_id: int, epoch_start_offset: int, voters: VoterSet, now_ms: int) -> None:
+        self._own_id = own_id
+        self.epoch_start_offset = epoch_start_offset
+        self.high_watermark: int | None = None
+        self.voters = {
+            key.id: ReplicaProgress(key, last_contact_ms=now_ms)
+            for key in (voter.key for voter in voters.voters)
+        }
+        self.observers: dict[ReplicaKey, ReplicaProgress] = {}
+        self.begin_epoch_due_ms = {voter_id: now_ms for voter_id in self.voters if voter_id != own_id}
+        """The time at which BeginQuorumEpoch is due for each of the other voters."""
+
+    @property
+    def others(self) -> list[ReplicaProgress]:
+        """The other voters."""
+        return [progress for voter_id, progress in self.voters.items() if voter_id != self._own_id]
+
+    def majority_contact_ms(self) -> int | None:
+        """Return the monotonic time of the last contact with a majority (KAFKA-15489, KAFKA-16144).
+
+        None if the leader is a majority by itself. A leader is always in contact with itself, which counts if
+        it is a voter.
+        """
+        others_needed = majority_of(len(self.voters)) - (self._own_id in self.voters)
+        if not others_needed:
+            return None
+        return nth_latest_contact_ms([progress.last_contact_ms for progress in self.others], others_needed)
+
+    def silent_voter_ids(self, since_ms: int) -> tuple[int, ...]:
+        """Return the other voters whose last contact was before (monotonic) ``since_ms``."""
+        return tuple(progress.key.id for progress in self.others if progress.last_contact_ms < since_ms)
+
+    def successors(self) -> tuple[ReplicaKey, ...]:
+        """Return the other voters, those with the longest log first."""
+        ranked = sorted(self.others, key=lambda progress: progress.end_offset or 0, reverse=True)
+        return tuple(progress.key for progress in ranked)
+
+    def note_contact(self, key: ReplicaKey, now_ms: int) -> None:
+        """Note that a replica asked for a piece of a snapshot, so it is alive."""
+        progress = self.voters.get(key.id) or self.observers.get(key)
+        if progress is not None and progress.key.matches(key):
+            progress.last_contact_ms = now_ms
+
+    def note_flush(self, end_offset: int) -> bool:
+        """Note that the leader's log is on stable storage up to ``end_offset``. Returns whether more is
+        committed."""
+        own = self.voters.get(self._own_id)
+        if own is not None:
+            own.end_offset = end_offset
+        return self._advance()
+
+    def note_fetch(self, key: ReplicaKey, fetch_offset: int, log_end_offset: int, now: Now) -> bool:
+        """Note that a replica asked for ``fetch_offset``. Returns whether more is committed.
+
+        Raises InvariantViolated for the leader's own id.
+        """
+        if key.id == self._own_id:
+            raise InvariantViolated(f"replica {key} has the leader's own id")
+        voter = self.voters.get(key.id)
+        if voter is not None and voter.key.matches(key):
+            voter.note_fetch(fetch_offset, log_end_offset, now)
+            return self._advance()
+        observer = self.observers.get(key)
+        if observer is None:
+            observer = self.observers[key] = ReplicaProgress(key)
+        observer.note_fetch(fetch_offset, log_end_offset, now)
+        return False
+
+    def drop_silent_observers(self, fetched_since_ms: int) -> None:
+        """Forget the observers whose last contact was at or before (monotonic) ``fetched_since_ms``."""
+        silent = [
+            key for key, progress in self.observers.items() if progress.last_contact_ms <= fetched_since_ms
+        ]
+        for key in silent:
+            del self.observers[key]
+
+    def _advance(self) -> bool:
+        end = committed_end([progress.end_offset for progress in self.voters.values()])
+        if end is None or end <= self.epoch_start_offset:
+            return False
+        if self.high_watermark is not None and end <= self.high_watermark:
+            return False
+        self.high_watermark = end
+        return True

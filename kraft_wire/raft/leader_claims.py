@@ -1,0 +1,118 @@
+"""Learn from the answers of peers who leads (KafkaRaftClient's maybeHandleCommonResponse)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.election import elections
+from kraft_wire.raft.epoch_limits import LAST_EPOCH
+from kraft_wire.raft.membership.voters import Endpoint, Endpoints
+from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.request_checks import only_partition
+
+NO_LEADER = -1
+
+
+class LeaderClaim(msgspec.Struct, frozen=True):
+    """The error, epoch and leader that an answer names. ``leader_id`` is -1 for none."""
+
+    error: ErrorCode
+    epoch: int
+    leader_id: int
+    endpoints: Endpoints
+
+
+class _NodeEndpoint(Protocol):
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+def read_claim(
+    quorum: QuorumState, error: int, epoch: int, leader_id: int, nodes: Iterable[_NodeEndpoint]
+) -> LeaderClaim:
+    """Return the claim of an answer. The leader's endpoint is on the listener that the request was sent
+    to."""
+    endpoints = tuple(
+        Endpoint(quorum.config.listener.upper(), node.host, node.port)
+        for node in nodes
+        if node.node_id == leader_id
+    )
+    return LeaderClaim(ErrorCode.of(error), epoch, leader_id, endpoints)
+
+
+def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
+    """Learn from an answer who leads. Returns whether the contents of the answer count.
+
+    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. A peer
+    whose answer was of no use is not asked again for a backoff.
+    """
+    if claim.epoch > LAST_EPOCH:
+        quorum.back_off(call)
+        return False
+    before = quorum.state
+    counts = claim.error == ErrorCode.NONE and claim.epoch == quorum.epoch == call.epoch
+    leader_id = None if claim.leader_id == NO_LEADER else claim.leader_id
+    is_consistent = claim.epoch < quorum.epoch or elections.learn_leader(
+        quorum, claim.epoch, leader_id, claim.endpoints
+    )
+    if not is_consistent:
+        counts = False
+    if counts:
+        quorum.outgoing.succeeded(call.peer)
+    elif quorum.state is before:
+        quorum.back_off(call)
+    return counts
+
+
+class _Answer(Protocol):
+    @property
+    def partition_index(self) -> int: ...
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def leader_id(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+
+
+A = TypeVar("A", bound=_Answer)
+A_co = TypeVar("A_co", bound=_Answer, covariant=True)
+
+
+class _Topic(Protocol[A_co]):
+    @property
+    def topic_name(self) -> str: ...
+    @property
+    def partitions(self) -> Sequence[A_co]: ...
+
+
+class _VoterResponse(Protocol[A_co]):
+    """A response to Vote, BeginQuorumEpoch or EndQuorumEpoch."""
+
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def topics(self) -> Sequence[_Topic[A_co]]: ...
+    @property
+    def node_endpoints(self) -> Sequence[_NodeEndpoint]: ...
+
+
+def learn_from_voter(quorum: QuorumState, call: Call, response: _VoterResponse[A]) -> A | None:
+    """Learn from a voter's answer who leads. Returns its partition if the contents count, else None."""
+    answer = only_partition(response.topics)
+    if response.error_code != ErrorCode.NONE or answer is None:
+        quorum.back_off(call)
+        return None
+    claim = read_claim(
+        quorum, answer.error_code, answer.leader_epoch, answer.leader_id, response.node_endpoints
+    )
+    return answer if learn(quorum, call, claim) else None

@@ -1,0 +1,278 @@
+"""The state that all parts of the core share, and the operations on it that several of them need.
+
+A step collects its effects here. Roles change only through ``become``: it checks the transition, persists the
+new role if it is durable, and reports lost leadership.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
+from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
+from kraft_wire.raft.effects import (
+    AbandonSnapshot,
+    CancelRequest,
+    Effect,
+    EpochsUsedUp,
+    HighWatermarkAdvanced,
+    LossMadeGood,
+    LostLeadership,
+    PersistElectionState,
+    SendRequest,
+)
+from kraft_wire.raft.epoch_limits import LAST_EPOCH
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Now
+from kraft_wire.raft.leader.leadership import Leadership
+from kraft_wire.raft.leader.parked_fetches import ParkedFetches
+from kraft_wire.raft.log_state import LogState
+from kraft_wire.raft.membership.voter_history import VoterSetHistory
+from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at
+from kraft_wire.raft.outgoing import Call, Outgoing
+from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, check_transition
+
+
+class QuorumState:
+    """The quorum as one node sees it."""
+
+    def __init__(
+        self,
+        config: RaftConfig,
+        durable: DurableState,
+        log: LogState,
+        history: VoterSetHistory,
+        state: RoleState,
+        rng: Randomness,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.history = history
+        self.state = state
+        self.parked = ParkedFetches()
+        self.outgoing = Outgoing()
+        self.now = Now(0, 0)
+        self.cleaning_deadline_ms = 0
+        self.is_trimming = False
+        self.is_shutting_down = False
+        self.is_handing_over = False
+        self.is_stopped = False
+        self.stop_deadline_ms: int | None = None
+        self.lost_below_offset = durable.lost_below_offset
+        self.last_epoch_before_loss = _latest_known_epoch(durable)
+        self.no_vote_up_to_epoch = min(durable.no_vote_up_to_epoch, LAST_EPOCH)
+        self.committed_at_start = durable.committed_offset
+        self.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
+        self.lost_elections = 0
+        self._highest_high_watermark: int | None = None
+        self._rng = rng
+        self._effects: list[Effect] = []
+
+    # Effects.
+
+    def emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
+    def take_effects(self) -> list[Effect]:
+        """Return the effects of the step, in order, and forget them."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    # Epoch and leader.
+
+    @property
+    def epoch(self) -> int:
+        return self.state.epoch
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """The state of this node as a leader; None if it doesn't lead."""
+        return self.state.leadership if isinstance(self.state, Leader) else None
+
+    @property
+    def leader_id(self) -> int | None:
+        """The leader of the epoch, None if unknown. A leader that has resigned doesn't count."""
+        return None if isinstance(self.state, Resigned) else self.state.leader_id
+
+    @property
+    def leader_id_on_wire(self) -> int:
+        """The leader id in responses, -1 for none. Like in Java, a node that has resigned still names
+        itself."""
+        return -1 if self.state.leader_id is None else self.state.leader_id
+
+    @property
+    def high_watermark(self) -> int | None:
+        """The high watermark; None if it isn't known. A new leader has to determine it again."""
+        leadership = self.leadership
+        return self._highest_high_watermark if leadership is None else leadership.high_watermark
+
+    @property
+    def committed_offset(self) -> int:
+        """The offset below which this node has ever known everything to be committed. It never decreases."""
+        latest = self.log.latest_snapshot
+        in_snapshot = 0 if latest is None else latest.end_offset
+        return max(self._highest_high_watermark or 0, self.committed_at_start, in_snapshot)
+
+    @property
+    def is_only_voter(self) -> bool:
+        return self.history.voters.is_only_voter(self.config.replica_key)
+
+    @property
+    def is_voter(self) -> bool:
+        return self.history.voters.is_voter(self.config.replica_key)
+
+    @property
+    def is_log_complete(self) -> bool:
+        """Whether the log holds all records that were committed with this node's acknowledgement.
+
+        If it doesn't, this node's vote could elect a leader that lacks committed records.
+        """
+        return self.lost_below_offset is None
+
+    @property
+    def may_start_election(self) -> bool:
+        can_stand = self.is_voter and self.is_log_complete and self.next_epoch <= LAST_EPOCH
+        return can_stand and not self.is_shutting_down
+
+    @property
+    def next_epoch(self) -> int:
+        """The epoch of this node's next election: after all epochs in which it may have voted or led."""
+        return max(self.epoch, self.no_vote_up_to_epoch) + 1
+
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        """Return the leader's endpoint on the listener that received a request; None if it is unknown."""
+        return endpoint_at(self.state.leader_endpoints, listener)
+
+    # Transitions.
+
+    def become(self, state: RoleState) -> None:
+        """Change the role. Raises IllegalTransition."""
+        old = self.state
+        check_transition(old, state)
+        self.state = state
+        if state.ROLE in DURABLE:
+            self.persist()
+        if old.epoch < LAST_EPOCH <= state.epoch:
+            self.emit(EpochsUsedUp(state.epoch))
+        if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
+            for request_id in self.outgoing.forget_all():
+                self.emit(CancelRequest(request_id))
+            self._abandon_snapshot(old)
+        if isinstance(old, Leader):
+            self.emit(LostLeadership(old.epoch, self.leader_id))
+
+    def _abandon_snapshot(self, old: RoleState) -> None:
+        following = old.following if isinstance(old, Follower) else None
+        if following is not None and following.snapshot is not None:
+            self.emit(AbandonSnapshot(following.snapshot.id))
+            following.snapshot = None
+
+    def persist(self) -> None:
+        """Emit the effect that writes quorum-state.
+
+        If the last effect was another write of it, no peer could see that one, so the new one replaces it.
+        """
+        if self._effects and isinstance(self._effects[-1], PersistElectionState):
+            self._effects.pop()
+        election, voters = self.state.election, self.history.voters
+        self.emit(PersistElectionState(election, self.history.kraft_version, voters.ids))
+
+    def election_deadline_ms(self) -> int:
+        """Return when an election that begins now times out: between one and two election timeouts from
+        now."""
+        timeout_ms = self.config.election_timeout_ms
+        return self.now.monotonic_ms + timeout_ms + self._below(timeout_ms)
+
+    def failover_deadline_ms(self) -> int:
+        """Return when to start an election after signs that there is no leader, or after an election without
+        a winner.
+
+        It is soon, and random so that two nodes don't split the vote again. The range grows with each lost
+        election in a row.
+        """
+        spread_ms = self.config.failover_spread_ms << min(self.lost_elections, 16)
+        return self.now.monotonic_ms + self._below(min(spread_ms, self.config.election_backoff_max_ms))
+
+    def pick(self, peers: Sequence[Peer]) -> Peer:
+        """Return one of the peers at random. Raises IndexError for an empty sequence."""
+        return peers[self._below(len(peers))]
+
+    def _below(self, bound: int) -> int:
+        return self._rng.below(bound) if bound > 1 else 0
+
+    # Requests to peers.
+
+    def send(self, peer: Peer, request: Message) -> None:
+        """Send a request to a peer, which has the request timeout to answer."""
+        deadline_ms = self.now.monotonic_ms + self.config.request_timeout_ms
+        self.emit(SendRequest(self.outgoing.begin(peer, request, self.epoch, deadline_ms), peer, request))
+
+    def back_off(self, call: Call) -> None:
+        """Don't ask a peer again at once, because its answer was of no use."""
+        self.outgoing.failed(call.peer, self.now.monotonic_ms, self.config.retry_backoff_ms)
+
+    # Commitment.
+
+    def announce_high_watermark(self) -> None:
+        """Report that more is committed.
+
+        Raises InvariantViolated if the high watermark went back, or is above our log's end.
+        """
+        offset = self.high_watermark
+        if offset is None or offset < self.committed_offset:
+            raise InvariantViolated(
+                f"the high watermark went from {self.committed_offset} to {offset} in epoch {self.epoch}"
+            )
+        if offset > self.log.end_offset:
+            raise InvariantViolated(f"high watermark {offset} is above the log's end {self.log.end_offset}")
+        self._highest_high_watermark = offset
+        self.emit(HighWatermarkAdvanced(offset))
+
+    def follow_high_watermark(self, leader_high_watermark: int) -> None:
+        """Raise the high watermark to the leader's, as far as our log reaches."""
+        offset = min(leader_high_watermark, self.log.end_offset)
+        if offset >= self.committed_offset and offset > (self._highest_high_watermark or 0):
+            self._highest_high_watermark = offset
+            self.emit(HighWatermarkAdvanced(offset))
+
+    def check_loss_made_good(self) -> None:
+        """Check after a flush whether the lost records are replaced: then this node may vote again.
+
+        They are replaced for good: a later leader may truncate the log, but never below a committed record.
+        There are two ways.
+
+        The first: what leaders sent reaches up to the lost offset again.
+
+        The second: the log holds a record of an epoch that is later than any epoch in which this node
+        acknowledged or voted before the loss. This node didn't vote for the leader of that epoch: not before
+        the loss, and not after it with an incomplete log. So a majority without this node did. Any majority
+        that committed an earlier record contains one of those voters. Because of their votes the leader had
+        all such records below the first record of its epoch, and our log equals the leader's up to there. The
+        lost tail may have been longer, but no more of it can be committed.
+        """
+        if self.lost_below_offset is None:
+            return
+        if self.log.flushed_offset >= self.lost_below_offset or self._reaches_later_epoch():
+            self.lost_below_offset = None
+            self.emit(LossMadeGood())
+
+    def _reaches_later_epoch(self) -> bool:
+        last_flushed = self.log.flushed_offset - 1
+        if self.last_epoch_before_loss is None or last_flushed < 0:
+            return False
+        return self.log.epoch_at(last_flushed) > self.last_epoch_before_loss
+
+    def snapshot_id_at(self, end_offset: int) -> SnapshotId:
+        """Return the id of a snapshot of everything below ``end_offset``. Raises KeyError for an offset that
+        the log doesn't hold."""
+        return SnapshotId(end_offset, self.log.epoch_at(end_offset - 1))
+
+
+def _latest_known_epoch(durable: DurableState) -> int | None:
+    """Return the latest epoch in which this node may have acted before it started; None if that is
+    unknown."""
+    recorded = None if durable.election is None else durable.election.leader_epoch
+    if recorded is None and durable.no_vote_up_to_epoch < 0:
+        return None
+    return max(recorded or 0, durable.no_vote_up_to_epoch, durable.epochs.latest_epoch or 0)

@@ -1,0 +1,96 @@
+"""Dispatch the RPCs of raft by one table, ``RPCS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.raft.effects import CancelRequest
+from kraft_wire.raft.election import answer_votes, campaign
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
+from kraft_wire.raft.follower import install_snapshot, replicate
+from kraft_wire.raft.leader import describe_quorum, leader_notices, serve_fetch, serve_snapshot
+from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.quorum_state import QuorumState
+
+
+def _never_sent(quorum: QuorumState, call: Call, outcome: object) -> None:
+    raise InvariantViolated(f"raft never sends {type(call.request).__name__}")
+
+
+class Rpc(msgspec.Struct, frozen=True):
+    """The handlers of an RPC: of its request, of its response, and of a request that got no response."""
+
+    answer: Callable[[QuorumState, RpcRequest], None]
+    handle_response: Callable[[QuorumState, Call, Any], None] = _never_sent
+    handle_failure: Callable[[QuorumState, Call, Failure], None] = _never_sent
+
+
+RPCS: Final[dict[type[Message], Rpc]] = {
+    VoteRequest: Rpc(
+        answer_votes.handle_vote,
+        campaign.handle_vote_response,
+        campaign.handle_vote_failed,
+    ),
+    BeginQuorumEpochRequest: Rpc(
+        answer_votes.handle_begin_quorum_epoch,
+        leader_notices.handle_begin_response,
+        leader_notices.handle_begin_failed,
+    ),
+    EndQuorumEpochRequest: Rpc(
+        answer_votes.handle_end_quorum_epoch,
+        leader_notices.handle_end_response,
+        leader_notices.handle_end_failed,
+    ),
+    FetchRequest: Rpc(
+        serve_fetch.handle_fetch,
+        replicate.handle_fetch_response,
+        replicate.handle_fetch_failed,
+    ),
+    FetchSnapshotRequest: Rpc(
+        serve_snapshot.handle_fetch_snapshot,
+        install_snapshot.handle_snapshot_response,
+        replicate.handle_fetch_failed,
+    ),
+    DescribeQuorumRequest: Rpc(describe_quorum.handle_describe_quorum),
+}
+"""Every RPC of the quorum by its request. DescribeQuorum is only answered, never sent."""
+
+
+def answer_request(quorum: QuorumState, event: RpcRequest) -> None:
+    """Answer the request of a peer. Raises InvariantViolated for a request that is not an RPC of raft."""
+    rpc = RPCS.get(type(event.request))
+    if rpc is None:
+        raise InvariantViolated(f"{type(event.request).__name__} is not an RPC of raft")
+    rpc.answer(quorum, event)
+
+
+def handle_response(quorum: QuorumState, event: ResponseReceived) -> None:
+    """Handle a peer's response. A response to a request of an earlier role is ignored."""
+    call = quorum.outgoing.finish(event.request_id)
+    if call is not None:
+        RPCS[type(call.request)].handle_response(quorum, call, event.response)
+
+
+def handle_failure(quorum: QuorumState, event: RequestFailed) -> None:
+    """Handle the failure of a request."""
+    call = quorum.outgoing.finish(event.request_id)
+    if call is not None:
+        RPCS[type(call.request)].handle_failure(quorum, call, event.failure)
+
+
+def expire_requests(quorum: QuorumState) -> None:
+    """Cancel the requests whose answer is overdue."""
+    for request_id, call in quorum.outgoing.take_expired(quorum.now.monotonic_ms):
+        quorum.emit(CancelRequest(request_id))
+        RPCS[type(call.request)].handle_failure(quorum, call, Failure.TIMED_OUT)

@@ -1,0 +1,1 @@
+"""Kafka's server.properties as typed values."""

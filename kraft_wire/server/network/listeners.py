@@ -1,0 +1,155 @@
+"""Bind the configured listeners, and accept connections."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+import trio
+
+from kraft_wire.controller.decision.api_table import ApiTable
+from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.server.config.endpoints import Endpoint
+from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.connection import Connection, Limits
+from kraft_wire.wire.address import format_address
+from kraft_wire.wire.server_side import Slot
+
+log = get_logger(__name__)
+
+DRAIN_SECONDS = 1.0
+ACCEPT_AGAIN_SECONDS: Final = 0.1
+WARNING_INTERVAL_SECONDS: Final = 10.0
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors of accept() that pass when other connections or files are closed."""
+
+
+class CannotListen(OSError):
+    """An address that can't be bound."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A listener with its actual port, and its sockets."""
+
+    endpoint: Endpoint
+    sockets: tuple[trio.SocketListener, ...]
+
+
+async def bind(endpoints: Sequence[Endpoint], backlog: int) -> list[Bound]:
+    """Bind every listener. Raises CannotListen."""
+    bound = []
+    for endpoint in endpoints:
+        try:
+            sockets = await trio.open_tcp_listeners(
+                endpoint.port, host=endpoint.host or None, backlog=backlog
+            )
+        except OSError as error:
+            address = f"{endpoint.name}://{endpoint.address}"
+            raise CannotListen(
+                error.errno,
+                f"listener {address} can't be bound ({error}); correct listeners or free the port",
+            ) from error
+        port = sockets[0].socket.getsockname()[1]
+        bound.append(Bound(msgspec.structs.replace(endpoint, port=port), tuple(sockets)))
+    return bound
+
+
+def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[Endpoint]:
+    """Return the advertised endpoints, with this machine's name and the bound port where they have none."""
+    ports = {listener.endpoint.name: listener.endpoint.port for listener in bound}
+    return [
+        msgspec.structs.replace(
+            endpoint, host=endpoint.host or socket.getfqdn(), port=endpoint.port or ports[endpoint.name]
+        )
+        for endpoint in endpoints
+    ]
+
+
+class Refusals:
+    """The count of refused connections, logged at most once in WARNING_INTERVAL_SECONDS."""
+
+    def __init__(self) -> None:
+        self._unlogged = 0
+        self._quiet_until_s = 0.0
+
+    def add(self, listener: str, reason: str, open_count: int) -> None:
+        """Count a refused connection, and log the count if it is time."""
+        self._unlogged += 1
+        if trio.current_time() < self._quiet_until_s:
+            return
+        log.warning(
+            "connections refused", listener=listener, reason=reason, refused=self._unlogged, open=open_count
+        )
+        self._unlogged = 0
+        self._quiet_until_s = trio.current_time() + WARNING_INTERVAL_SECONDS
+
+
+class Acceptor:
+    """The open connections of all listeners. A connection beyond ``max_connections()`` is closed at once."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        apis: ApiTable,
+        submit: Callable[[ApiRequest], None],
+        abandon: Callable[[Slot], None],
+        max_connections: Callable[[], int],
+    ) -> None:
+        self._limits = limits
+        self._apis = apis
+        self._max_connections = max_connections
+        self._submit = submit
+        self._abandon = abandon
+        self._open: set[Connection] = set()
+        self._refusals = Refusals()
+
+    async def serve(self, listener: Bound) -> None:
+        """Accept connections on all sockets of a listener until cancelled."""
+        log.info("listening", listener=listener.endpoint.name, address=_bound_address(listener))
+        async with trio.open_nursery() as nursery:
+            for each in listener.sockets:
+                nursery.start_soon(self._keep_accepting, each, listener.endpoint.name, nursery)
+
+    async def _keep_accepting(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
+        async with listener:
+            while True:
+                await self._accept(listener, name, nursery)
+
+    async def _accept(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
+        try:
+            stream = await listener.accept()
+        except OSError as error:
+            if error.errno not in EXHAUSTED:
+                raise
+            self._refusals.add(name, os.strerror(error.errno), len(self._open))
+            await trio.sleep(ACCEPT_AGAIN_SECONDS)
+        else:
+            nursery.start_soon(self._handle, stream, name)
+
+    async def _handle(self, stream: trio.SocketStream, name: str) -> None:
+        if len(self._open) >= self._max_connections():
+            self._refusals.add(name, "too many connections", len(self._open))
+            await stream.aclose()
+            return
+        await self._run(Connection(stream, name, self._limits, self._apis, self._submit, self._abandon))
+
+    async def drain(self) -> None:
+        """Wait up to DRAIN_SECONDS for responses that are ready to leave."""
+        with trio.move_on_after(DRAIN_SECONDS):
+            for connection in tuple(self._open):
+                await connection.drained()
+
+    async def _run(self, connection: Connection) -> None:
+        self._open.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._open.discard(connection)
+
+
+def _bound_address(listener: Bound) -> str:
+    return format_address(*listener.sockets[0].socket.getsockname()[:2])

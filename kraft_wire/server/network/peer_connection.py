@@ -1,0 +1,232 @@
+"""Send requests to a peer on one connection, and report what becomes of each.
+
+Requests are pipelined: Kafka answers the requests of a connection in their order. Which versions the peer
+serves is asked first on every connection, as the peer may have been upgraded since the last one.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import trio
+
+from kraft_wire.protocol.errors import EncodeError, ProtocolError, UnsupportedVersion
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.registry import api_name
+from kraft_wire.raft.events import Failure
+from kraft_wire.server.logging import get_logger
+from kraft_wire.wire.address import MAX_PORT, Address
+from kraft_wire.wire.client_side import ClientSide, Event, Ready, Response, ToSend
+
+RECEIVE_BYTES: Final = 256 * 1024
+CONNECT_PATIENCE_S: Final = 0.5
+"""After this time an attempt to connect gets no further requests. If its packets were lost, a new attempt
+may succeed long before the system sends them again."""
+
+log = get_logger(__name__)
+
+
+class ClosedByPeer(ConnectionError):
+    """The peer closed the connection."""
+
+
+class Waiting(NamedTuple):
+    """A request that hasn't been sent yet."""
+
+    request_id: int
+    request: Message
+
+
+class PeerConnection:
+    """A connection from the attempt to open it to its end.
+
+    ``send`` may be called at once. ``run`` opens the connection and returns when it has ended and every
+    request without a response has been reported as failed. Only ``run`` calls the callbacks.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        client_id: str,
+        max_frame_bytes: int,
+        answered: Callable[[int, Message], None],
+        failed: Callable[[int, Failure], None],
+        unreachable: Callable[[Address, str], None],
+    ) -> None:
+        self._address = address
+        self._answered = answered
+        self._failed = failed
+        self._unreachable = unreachable
+        self._wire = ClientSide(client_id, max_frame_bytes)
+        self._waiting: deque[Waiting] = deque()
+        self._send_wanted = trio.Event()
+        self._arrivals: select.poll | None = None
+        self._scope = trio.CancelScope()
+        self._is_over = False
+        self._begun_s = time.monotonic()
+
+    def takes_requests(self) -> bool:
+        """Whether another request may be sent on it.
+
+        If the peer closed the connection while it was idle, this notices it, even before a task of ``run``
+        did.
+        """
+        if self._is_over or self._scope.cancel_called:
+            return False
+        return not (self._is_late() or self._is_closed_while_idle())
+
+    def close_if_idle(self) -> None:
+        """Close it unless a request is waiting or in flight."""
+        if not self._unanswered():
+            self.close()
+
+    def _is_late(self) -> bool:
+        return self._arrivals is None and time.monotonic() - self._begun_s >= CONNECT_PATIENCE_S
+
+    def send(self, request_id: int, request: Message) -> None:
+        """Send a request after those before it."""
+        self._waiting.append(Waiting(request_id, request))
+        self._send_wanted.set()
+
+    def close(self) -> None:
+        """Close it at once. Requests without a response fail with TIMED_OUT: closing it ourselves is no
+        evidence that the peer is down."""
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Serve the connection until it ends. Exceptions of the callbacks are passed on."""
+        failure = Failure.TIMED_OUT
+        with self._scope:
+            failure = await self._open_and_serve()
+        self._is_over = True
+        for request_id in self._unanswered():
+            self._failed(request_id, failure)
+
+    def _unanswered(self) -> list[int]:
+        return self._wire.unanswered() + [waiting.request_id for waiting in self._waiting]
+
+    def _is_closed_while_idle(self) -> bool:
+        if self._arrivals is None or self._wire.has_in_flight or self._waiting:
+            return False
+        return bool(self._arrivals.poll(0))  # an idle peer sends nothing: this is the end of the stream
+
+    async def _open_and_serve(self) -> Failure:
+        try:
+            stream = await _open(self._address)
+        except (OSError, ValueError) as error:  # ValueError: the host isn't even a name
+            log.debug("peer unreachable", peer=str(self._address), error=_reason(error))
+            self._unreachable(self._address, _reason(error))
+            return Failure.LOST
+        log.debug("peer connection opened", peer=str(self._address))
+        async with stream:
+            self._arrivals = select.poll()
+            self._arrivals.register(stream.socket.fileno(), select.POLLIN)
+            try:
+                return await self._serve(stream)
+            finally:
+                self._is_over = True  # before another file can get its file descriptor
+
+    async def _serve(self, stream: trio.SocketStream) -> Failure:
+        try:
+            await self._open_wire(stream)
+        except (OSError, trio.BrokenResourceError, ProtocolError) as error:
+            return self._ended_by(error)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep_sending, stream)
+            failure = await self._keep_receiving(stream)
+            nursery.cancel_scope.cancel()
+        return failure
+
+    async def _open_wire(self, stream: trio.SocketStream) -> None:
+        """Open the connection as Kafka's protocol has it, up to its first request."""
+        await stream.send_all(self._wire.begin())
+        while isinstance(event := await self._next_event(stream), ToSend):
+            await stream.send_all(event.data)
+        assert isinstance(event, Ready)
+
+    def _ended_by(self, error: Exception) -> Failure:
+        if not isinstance(error, ProtocolError):
+            log.info("peer connection lost", peer=str(self._address), error=_reason(error))
+            self._unreachable(self._address, _reason(error))
+            return Failure.LOST
+        due = self._wire.due_api_key
+        log.warning(
+            "peer connection dropped",
+            peer=str(self._address),
+            reason="bad response",
+            api="none" if due is None else api_name(due),
+            error=str(error),
+        )
+        return Failure.GARBLED
+
+    # Requests.
+
+    async def _keep_sending(self, stream: trio.SocketStream) -> None:
+        while True:
+            await self._send_wanted.wait()
+            self._send_wanted = trio.Event()
+            data = self._take_waiting()
+            try:
+                await stream.send_all(data)
+            except trio.BrokenResourceError:
+                return  # _keep_receiving gets the same error, and reports it
+
+    def _take_waiting(self) -> bytes:
+        """Return the bytes of all waiting requests. A request that can't be sent to this peer fails here."""
+        frames = []
+        for _ in range(len(self._waiting)):
+            request_id, request = self._waiting.popleft()
+            try:
+                frames.append(self._wire.send(request, request_id=request_id))
+            except UnsupportedVersion as error:
+                log.debug("request unsupported", peer=str(self._address), error=str(error))
+                self._failed(request_id, Failure.UNSUPPORTED)
+            except EncodeError as error:
+                log.error("request encoding failed", peer=str(self._address), error=str(error))
+                self._failed(request_id, Failure.UNSENDABLE)
+        return b"".join(frames)
+
+    # Responses.
+
+    async def _keep_receiving(self, stream: trio.SocketStream) -> Failure:
+        while True:
+            try:
+                event = await self._next_event(stream)
+            except (OSError, trio.BrokenResourceError, ProtocolError) as error:
+                return self._ended_by(error)
+            assert isinstance(event, Response), "the connection is open"
+            self._answered(event.request_id, event.message)
+
+    async def _next_event(self, stream: trio.SocketStream) -> Event:
+        while (event := self._wire.next_event()) is None:
+            data = await stream.receive_some(RECEIVE_BYTES)
+            if not data:
+                raise ClosedByPeer("closed by the peer")
+            self._wire.receive(data)
+        return event
+
+
+async def _open(address: Address) -> trio.SocketStream:
+    # A port from the wire may be any number.
+    if not 0 < address.port <= MAX_PORT:
+        raise ValueError(f"{address.port} is not a port")
+    return await trio.open_tcp_stream(address.host, address.port)  # trio sets TCP_NODELAY
+
+
+def _reason(error: Exception) -> str:
+    """The system's own words, without what trio wraps around them."""
+    cause = error.__cause__
+    if isinstance(cause, ExceptionGroup):
+        return "; ".join(dict.fromkeys(_system_text(each) for each in cause.exceptions))
+    return _system_text(cause or error)
+
+
+def _system_text(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)  # trio's text also has the address
+    return (isinstance(error, OSError) and error.strerror) or str(error)

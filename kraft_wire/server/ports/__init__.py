@@ -1,0 +1,1 @@
+"""The ports on which the owner executes effects: files, and work beside the event loop."""

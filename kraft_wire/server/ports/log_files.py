@@ -1,0 +1,112 @@
+"""Keep the log in files: appends, flushes, truncation, and reads for the state machine and for consumers.
+
+At most one flush is in flight; what is appended meanwhile is covered by the next one. A flush, a long read
+and a search for timestamps run beside the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import trio
+
+from kraft_wire.controller.node.events import CommittedBatches
+from kraft_wire.controller.node.ports import FoundOffsets
+from kraft_wire.log.batch import split_batches
+from kraft_wire.raft.effects import AppendBatch
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Flushed, LogTrimmed, LogTruncated
+from kraft_wire.server.ports.background import Background, Feed
+from kraft_wire.server.reports import files
+from kraft_wire.server.timestamps import find_timestamps
+from kraft_wire.storage.store import Store
+
+READ_BYTES = 4 * 1024 * 1024
+
+
+class LogFiles:
+    """The log of one node (``NodeLogPort``)."""
+
+    def __init__(self, store: Store, feed: Feed, background: Background) -> None:
+        self._store = store
+        self._feed = feed
+        self._background = background
+        self._flush_wanted = trio.Event()
+        self._reading = trio.CancelScope()
+        # A search reads the whole log: many of them must not occupy the threads that flushes need.
+        self._searchers = trio.CapacityLimiter(1)
+
+    def append(self, appends: Sequence[AppendBatch]) -> None:
+        self._store.log.append([append.data for append in appends])
+        self._flush_wanted.set()
+
+    def read(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
+        return self._store.log.read(offset, end_offset, max_bytes)
+
+    def truncate(self, end_offset: int) -> None:
+        log = self._store.log
+        old_bytes, old_end_offset = log.size_bytes, log.end_offset
+        new_end_offset = log.truncate_to(end_offset)
+        deleted_bytes = old_bytes - log.size_bytes
+        files.report_truncation(old_end_offset, new_end_offset, deleted_bytes)
+        self._feed(LogTruncated(new_end_offset, deleted_bytes))
+
+    def trim(self, start_offset: int) -> None:
+        log = self._store.log
+        old_bytes = log.size_bytes
+        log.delete_before(start_offset)
+        deleted_bytes = old_bytes - log.size_bytes
+        files.report_trimming(start_offset, deleted_bytes)
+        self._feed(LogTrimmed(deleted_bytes))
+
+    def note_committed(self, offset: int) -> None:
+        self._store.log.note_committed(offset)
+
+    def forget_loss(self) -> None:
+        self._store.forget_loss()
+
+    async def keep_flushing(self, log_generation: Callable[[], int]) -> None:
+        """Flush what is appended, until cancelled. ``log_generation`` returns the core's."""
+        while True:
+            await self._flush_wanted.wait()
+            self._flush_wanted = trio.Event()
+            generation = log_generation()
+            end_offset = await trio.to_thread.run_sync(self._store.log.flush)
+            self._feed(Flushed(end_offset, generation))
+
+    def read_committed(self, start_offset: int, end_offset: int) -> None:
+        self._reading = trio.CancelScope()
+        self._background.start(self._read_committed, start_offset, end_offset, self._reading)
+
+    def stop_reading(self) -> None:
+        """Stop a read of committed batches: a snapshot takes the log's place."""
+        self._reading.cancel()
+
+    async def _read_committed(self, start_offset: int, end_offset: int, scope: trio.CancelScope) -> None:
+        position = start_offset
+        with scope:
+            while position < end_offset and not scope.cancel_called:
+                data = self._store.log.read(position, end_offset, READ_BYTES)
+                batches, _ = split_batches(data, check_crc=False)
+                if not batches:
+                    raise InvariantViolated(
+                        f"all below offset {end_offset} is committed, and the log has nothing at {position}:"
+                        f" it ends at {self._store.log.end_offset}"
+                    )
+                position = batches[-1].header.next_offset
+                self._feed(CommittedBatches(batches, position))
+                await trio.lowlevel.checkpoint()
+
+    def find_timestamps(
+        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
+    ) -> None:
+        self._background.start(self._find_timestamps, timestamps, end_offset, found)
+
+    async def _find_timestamps(
+        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
+    ) -> None:
+        found(
+            await trio.to_thread.run_sync(
+                find_timestamps, self._store.log, timestamps, end_offset, limiter=self._searchers
+            )
+        )

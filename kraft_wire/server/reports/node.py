@@ -1,0 +1,93 @@
+"""Log what a node does: its role, its activation, its snapshots, the changes it writes, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from kraft_wire.controller.node import effects as nx
+from kraft_wire.controller.node.node import NodeEvent
+from kraft_wire.raft import effects as fx
+from kraft_wire.raft.events import Now, ShutDown
+from kraft_wire.raft.roles import live_leader_id
+from kraft_wire.server.logging import get_logger
+from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
+
+log = get_logger(__name__)
+
+
+class NodeReports:
+    """The log of one node's steps (a ``Tap`` of the owner)."""
+
+    def __init__(self) -> None:
+        self._reported_leader: tuple[int, int | None] | None = None
+        self._is_stopping = False
+
+    def stepped(self, event: NodeEvent, effects: Sequence[nx.NodeEffect], now: Now) -> None:
+        """Log what an operator should know of one step."""
+        if type(event) is ShutDown:
+            self._is_stopping = True
+        for effect in effects:
+            report = REPORTS.get(type(effect))
+            if report is not None:
+                report(self, effect)
+
+    def _role(self, effect: fx.RoleChanged) -> None:
+        # A node that stands for election in vain changes its role again and again: only another epoch or
+        # another leader is worth more than a debug line.
+        leader_id = live_leader_id(effect.role, effect.leader_id)
+        leader = effect.epoch, leader_id
+        report = log.debug if leader == self._reported_leader else log.info
+        self._reported_leader = leader
+        report("role changed", role=effect.role.value, epoch=effect.epoch, leader_id=leader_id)
+
+    def _leadership(self, effect: fx.BecameLeader) -> None:
+        log.info("became leader", epoch=effect.epoch, epoch_start_offset=effect.epoch_start_offset)
+
+    def _lost_leadership(self, effect: fx.LostLeadership) -> None:
+        report = log.info if self._is_stopping else log.warning
+        report("lost leadership", epoch=effect.epoch, leader_id=effect.leader_id)
+
+    def _activation(self, effect: nx.Activated) -> None:
+        log.info("active controller", epoch=effect.epoch, after_ms=effect.after_ms)
+
+    def _first_write(self, effect: nx.FirstWrite) -> None:
+        log.info("first write committed", epoch=effect.epoch, after_ms=effect.after_ms)
+
+    def _installed_snapshot(self, effect: fx.InstallSnapshot) -> None:
+        log.info(
+            "snapshot installed", end_offset=effect.snapshot_id.end_offset, epoch=effect.snapshot_id.epoch
+        )
+
+    def _deleted_snapshot(self, effect: fx.DeleteSnapshot) -> None:
+        log.info("snapshot deleted", end_offset=effect.snapshot_id.end_offset, epoch=effect.snapshot_id.epoch)
+
+    def _recovered_loss(self, effect: fx.LossMadeGood) -> None:
+        log.info("lost records fetched")
+
+    def _records(self, effect: nx.RecordsAppended) -> None:
+        report_records(effect.records, effect.request, effect.response)
+
+    def _refusal(self, effect: nx.RequestRefused) -> None:
+        report_refusal(effect)
+
+    def _problem(self, effect: Problem) -> None:
+        report_problem(effect)
+
+
+REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
+    fx.RoleChanged: NodeReports._role,
+    fx.BecameLeader: NodeReports._leadership,
+    fx.LostLeadership: NodeReports._lost_leadership,
+    fx.BadFetch: NodeReports._problem,
+    fx.LeaderLacksCommitted: NodeReports._problem,
+    fx.EpochsUsedUp: NodeReports._problem,
+    fx.InstallSnapshot: NodeReports._installed_snapshot,
+    fx.DeleteSnapshot: NodeReports._deleted_snapshot,
+    fx.LossMadeGood: NodeReports._recovered_loss,
+    nx.Activated: NodeReports._activation,
+    nx.FirstWrite: NodeReports._first_write,
+    nx.RecordsAppended: NodeReports._records,
+    nx.RequestRefused: NodeReports._refusal,
+    nx.HandlerFailed: NodeReports._problem,
+}

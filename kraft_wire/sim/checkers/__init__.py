@@ -1,0 +1,1 @@
+"""Check the invariants that must hold in every run."""

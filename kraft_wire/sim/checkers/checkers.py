@@ -1,0 +1,117 @@
+"""Collect the checkers of a run. Each one is a class and checks one invariant.
+
+A checker implements the hooks that it needs; ``Checkers`` calls only those. An invariant has its name from
+Kafka (RaftEventSimulationTest) or from the TLA+ specification of KRaft, if it has one there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from kraft_wire.sim.checkers.checker import Checked, Checker
+from kraft_wire.sim.checkers.elections import (
+    LeaderCompleteness,
+    LeadershipIsDurable,
+    MonotonicEpoch,
+    OneVote,
+    SingleLeader,
+    VoteGoesToTheUpToDate,
+    VoteIsDurable,
+)
+from kraft_wire.sim.checkers.replication import (
+    AcknowledgedStays,
+    ConsistentCommittedData,
+    EqualState,
+    FlushedBeforeFetch,
+    LogMatching,
+    MajorityReachedHighWatermark,
+    MonotonicHighWatermark,
+    NoTruncationBelowHighWatermark,
+)
+from kraft_wire.sim.checkers.snapshots import (
+    LeaderNeverLoadsSnapshot,
+    SnapshotAtLogStart,
+    SnapshotGoesForward,
+    VotersAreThoseOfTheLog,
+)
+
+ALL: Final[Sequence[type[Checker]]] = (
+    SingleLeader,
+    OneVote,
+    VoteIsDurable,
+    LeadershipIsDurable,
+    VoteGoesToTheUpToDate,
+    MonotonicEpoch,
+    LeaderCompleteness,
+    LogMatching,
+    ConsistentCommittedData,
+    AcknowledgedStays,
+    MonotonicHighWatermark,
+    MajorityReachedHighWatermark,
+    FlushedBeforeFetch,
+    NoTruncationBelowHighWatermark,
+    SnapshotAtLogStart,
+    LeaderNeverLoadsSnapshot,
+    SnapshotGoesForward,
+    VotersAreThoseOfTheLog,
+)
+
+Hook = Callable[..., None]
+
+HOOKS: Final = (
+    "started",
+    "stepped",
+    "persisted",
+    "sending",
+    "answering",
+    "appended",
+    "truncated",
+    "trimmed",
+    "installed",
+    "led",
+    "advanced",
+    "applied",
+    "acknowledged",
+)
+
+
+class Checkers:
+    """All checkers, except those that a scenario breaks on purpose. The attributes named in ``HOOKS`` are
+    lists of the functions to call."""
+
+    def __init__(self, nodes: Mapping[int, Checked], without: Sequence[type[Checker]] = ()) -> None:
+        checkers = [kind(nodes) for kind in ALL if kind not in without]
+        self.acknowledgements = AcknowledgedStays(nodes)
+        self.majority = MajorityReachedHighWatermark(nodes)
+        self.committed_data = ConsistentCommittedData(nodes)
+        self.equal_state = EqualState(nodes)
+        for checker in checkers:
+            if isinstance(checker, AcknowledgedStays):
+                self.acknowledgements = checker
+            elif isinstance(checker, MajorityReachedHighWatermark):
+                self.majority = checker
+            elif isinstance(checker, ConsistentCommittedData):
+                self.committed_data = checker
+        self.started = _hooks(checkers, "started")
+        self.stepped = _hooks(checkers, "stepped")
+        self.persisted = _hooks(checkers, "persisted")
+        self.sending = _hooks(checkers, "sending")
+        self.answering = _hooks(checkers, "answering")
+        self.appended = _hooks(checkers, "appended")
+        self.truncated = _hooks(checkers, "truncated")
+        self.trimmed = _hooks(checkers, "trimmed")
+        self.installed = _hooks(checkers, "installed")
+        self.led = _hooks(checkers, "led")
+        self.advanced = _hooks(checkers, "advanced")
+        self.applied = _hooks(checkers, "applied")
+        self.acknowledged = _hooks(checkers, "acknowledged")
+
+    def add(self, checker: Checker) -> None:
+        """Add a checker."""
+        for name in HOOKS:
+            getattr(self, name).extend(_hooks([checker], name))
+
+
+def _hooks(checkers: Sequence[Checker], name: str) -> list[Hook]:
+    return [getattr(c, name) for c in checkers if getattr(type(c), name) is not getattr(Checker, name)]

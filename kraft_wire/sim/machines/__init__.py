@@ -1,0 +1,1 @@
+"""Simulated machines: nodes, disks and clocks."""

@@ -1,0 +1,70 @@
+"""Execute the effects of a whole node on a simulated machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice
+from kraft_wire.controller.node.events import StateLoaded
+from kraft_wire.controller.node.ports import FoundOffsets
+from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.raft.effects import Notice
+from kraft_wire.sim.checkers.violations import Violation
+from kraft_wire.sim.machines.log_port import SimLog
+from kraft_wire.sim.machines.metadata_state import state_in
+from kraft_wire.sim.machines.ports import SimPorts
+from kraft_wire.sim.machines.snapshot_port import SimSnapshots
+from kraft_wire.sim.scheduler import MS
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.machines.controller_node import ControllerNode
+
+
+class ControllerPorts(SimPorts):
+    """The ports of a machine on which a whole node runs (``NodePorts``)."""
+
+    def __init__(self, node: ControllerNode) -> None:
+        super().__init__(node)
+        self.log: ControllerLog = ControllerLog(node)
+        self.snapshots: ControllerSnapshots = ControllerSnapshots(node)
+
+    def notice(self, notice: NodeNotice) -> None:
+        if isinstance(notice, HandlerFailed):
+            raise Violation("NoDefect", f"node {self._node.id}: a handler failed: {notice.error!r}")
+        if isinstance(notice, Notice):
+            super().notice(notice)
+
+
+class ControllerLog(SimLog):
+    """The log of one node (``NodeLogPort``)."""
+
+    def __init__(self, node: ControllerNode) -> None:
+        super().__init__(node)
+        self._controller = node
+
+    def read_committed(self, start_offset: int, end_offset: int) -> None:
+        self._node.after(0, self._controller.read_committed, start_offset, end_offset)
+
+    def find_timestamps(
+        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
+    ) -> None:
+        found(find_timestamps(self._controller.batches(0, end_offset), timestamps))
+
+
+class ControllerSnapshots(SimSnapshots):
+    """The snapshots of one node (``NodeSnapshotPort``)."""
+
+    def __init__(self, node: ControllerNode) -> None:
+        super().__init__(node)
+        self._controller = node
+
+    def install(self, snapshot_id: SnapshotId) -> None:
+        super().install(snapshot_id)
+        node = self._controller
+        loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id]))
+        node.after(node.chance.randrange(MS, 500 * MS), node.take, loaded)
+
+    def write(self, snapshot_id: SnapshotId) -> None:
+        self._controller.write_own_snapshot(snapshot_id)

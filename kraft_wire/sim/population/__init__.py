@@ -1,0 +1,1 @@
+"""Simulated clients, brokers and administrators."""

@@ -1,1 +1,0 @@
-"""One HTML page about clusters, from the derived tables: pure functions from Arrow to text."""

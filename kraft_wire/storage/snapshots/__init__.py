@@ -1,0 +1,1 @@
+"""Store, fetch, write and load snapshots."""

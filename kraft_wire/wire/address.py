@@ -1,0 +1,22 @@
+"""Addresses of nodes: a host and a port, and their text."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+MAX_PORT: Final = 65535
+
+
+class Address(NamedTuple):
+    """A host name or IP address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return format_address(self.host, self.port)
+
+
+def format_address(host: str, port: int) -> str:
+    """Return ``host:port``, with the brackets that an IPv6 address needs."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

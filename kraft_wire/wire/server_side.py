@@ -1,0 +1,178 @@
+"""The server's side of a connection: bytes to requests, responses to bytes. No I/O.
+
+The caller moves the bytes: it passes what arrives to ``receive``, takes requests while there are any, and
+sends what ``take_ready`` gives.
+
+    server.receive(read())
+    while (frame := server.next_frame()) is not None:
+        ...                               # wait until server.has_room
+        request = server.take(frame)      # request.slot.answer(response) at any time
+    write(server.take_ready())
+
+Kafka answers the requests of a connection in their order. Each request has a slot in this order; a response
+may be given to its slot at any time and leaves after those of all earlier requests. After an exception the
+connection can't be used any more.
+
+``take`` is the only way in: a client that has to authenticate first will do so there, between the header and
+the body of its requests. A limit on the size of frames belongs to ``FrameReader``: ``take`` sees a frame when
+all of it is in memory. A limit on their number belongs to ``take``: ``has_room`` only pauses reading.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from kraft_wire.protocol.errors import ProtocolError
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.registry import api_name
+from kraft_wire.wire.framing import FrameReader, frame
+from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_request_header, encode_response
+
+MAX_IN_FLIGHT: Final = 128
+"""Requests of one connection that may be without a response that has left."""
+MAX_UNSENT_BYTES: Final = 1024 * 1024
+"""Bytes of responses from which on no further request is taken."""
+
+ServedRequest = Callable[[int, int], type[Message] | None]
+"""The class of requests with an API key and a version; None if they are not served."""
+
+
+class UnservedApi(ProtocolError):
+    """A request of an API, or of a version of an API, that this listener doesn't serve."""
+
+
+class Slot:
+    """The place of one response in the connection's order. It is the request's token."""
+
+    __slots__ = ("_side", "api_key", "correlation_id", "payload", "version")
+
+    def __init__(self, side: ServerSide, api_key: int, version: int, correlation_id: int) -> None:
+        self._side = side
+        self.api_key = api_key
+        self.version = version
+        """The version of the response."""
+        self.correlation_id = correlation_id
+        self.payload: bytes | None = None
+
+    def answer(self, response: Message) -> None:
+        """Encode the response. It leaves when all responses before it have left."""
+        try:
+            payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
+        except ProtocolError as error:
+            self._side.give_up(self, error)
+            return
+        self.payload = payload
+        self._side.answered(len(payload))
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """A decoded request. ``version`` is the one that the client asked for."""
+
+    slot: Slot
+    api_key: int
+    version: int
+    client_id: str
+    message: Message
+
+
+class ServerSide:
+    """The order of requests and responses on one connection.
+
+    ``ready()`` is called when a response got its bytes, ``failed(slot, error)`` when its version can't
+    express it: then neither it nor any later response can be sent.
+    """
+
+    def __init__(
+        self,
+        served_request: ServedRequest,
+        max_frame_bytes: int,
+        ready: Callable[[], None],
+        failed: Callable[[Slot, ProtocolError], None],
+    ) -> None:
+        self._served_request = served_request
+        self._ready = ready
+        self._failed = failed
+        self._frames = FrameReader(max_frame_bytes)
+        self._slots: deque[Slot] = deque()
+        self._unsent_bytes = 0
+
+    # Requests.
+
+    def receive(self, data: bytes | bytearray | memoryview) -> None:
+        """Take bytes that arrived."""
+        self._frames.feed(data)
+
+    def next_frame(self) -> bytes | None:
+        """Return the frame of the next request, or None until more bytes arrive. Raises FrameTooLarge."""
+        return self._frames.next_frame()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another request may be taken: not too many are in flight, and not too many bytes of
+        responses are unsent."""
+        return len(self._slots) < MAX_IN_FLIGHT and self._unsent_bytes < MAX_UNSENT_BYTES
+
+    def take(self, whole: bytes) -> Request:
+        """Decode the request in a frame, and give it the next slot.
+
+        Raises DecodeError, UnsupportedVersion or UnservedApi.
+        """
+        header, body_offset = decode_request_header(whole)
+        api_key, version = header.request_api_key, header.request_api_version
+        slot = Slot(self, api_key, version, header.correlation_id)
+        request_class = self._served_request(api_key, version)
+        message: Message
+        if request_class is not None:
+            message, _ = request_class.decode_from(whole, version, body_offset)
+        elif api_key == API_VERSIONS_KEY and version > 0:
+            # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
+            message, slot.version = ApiVersionsRequest(), 0
+        else:
+            raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
+        self._slots.append(slot)
+        return Request(slot, api_key, version, header.client_id or "", message)
+
+    # Responses.
+
+    def answered(self, size_bytes: int) -> None:
+        """Take note that a slot got its response."""
+        self._unsent_bytes += size_bytes
+        self._ready()
+
+    def give_up(self, slot: Slot, error: ProtocolError) -> None:
+        """Take note that a slot can't get its response."""
+        self._failed(slot, error)
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether the oldest request has its response."""
+        return bool(self._slots) and self._slots[0].payload is not None
+
+    def take_ready(self) -> bytes:
+        """Return the bytes of all responses that may leave now, and free their slots.
+
+        The bytes count as unsent until ``sent``.
+        """
+        ready = []
+        while self._slots and (payload := self._slots[0].payload) is not None:
+            self._slots.popleft()
+            ready.append(payload)
+        return ready[0] if len(ready) == 1 else b"".join(ready)
+
+    def sent(self, size_bytes: int) -> None:
+        """Count bytes of ``take_ready`` as sent."""
+        self._unsent_bytes -= size_bytes
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether there are requests whose responses weren't taken by ``take_ready``."""
+        return bool(self._slots)
+
+    def unanswered(self) -> list[Slot]:
+        """The slots without a response, oldest first."""
+        return [slot for slot in self._slots if slot.payload is None]

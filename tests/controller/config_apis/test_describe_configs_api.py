@@ -1,0 +1,296 @@
+"""DescribeConfigs on a controller: the rules of Kafka's ConfigHelper."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.configs.types import ConfigSource, ConfigType
+from kraft_wire.controller.config_apis import describe_configs
+from kraft_wire.controller.config_apis.broker_config_view import broker_definition, broker_synonyms
+from kraft_wire.metadata.configs import ResourceType
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kraft_wire.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from tests.controller.controller_harness import NODE_ID, Harness, failure
+
+TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
+METRICS, GROUP = ResourceType.CLIENT_METRICS, ResourceType.GROUP
+
+
+def set_config(harness: Harness, kind: int, name: str, key: str, value: str) -> None:
+    harness.replay([(ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value), 0)])
+
+
+def describe(
+    harness: Harness, kind: int, name: str, *keys: str, synonyms: bool = True, version: int = 4
+) -> DescribeConfigsResult:
+    resource = DescribeConfigsResource(kind, name, keys or None)
+    request = DescribeConfigsRequest([resource], include_synonyms=synonyms)
+    response = harness.run(describe_configs, request, version, DescribeConfigsResponse)
+    (result,) = response.results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def entry(harness: Harness, kind: int, name: str, key: str) -> DescribeConfigsResourceResult:
+    result = describe(harness, kind, name, key)
+    assert result.error_code == 0
+    (found,) = result.configs
+    assert found.name == key
+    assert found.documentation is None
+    return found
+
+
+def told(
+    found: DescribeConfigsResourceResult,
+) -> tuple[str | None, ConfigSource, list[tuple[str, str | None, int]]]:
+    """Return (value, source, synonyms)."""
+    synonyms = [(s.name, s.value, s.source) for s in found.synonyms]
+    return found.value, ConfigSource(found.config_source), synonyms
+
+
+@pytest.fixture
+def harness() -> Harness:
+    made = Harness(
+        static_configs={
+            "node.id": str(NODE_ID),
+            "log.retention.hours": "24",
+            "log.segment.bytes": " 2097152 ",
+            "ssl.key.password": "hush",
+            "my.own.key": "mine",
+        }
+    )
+    made.add_topic("t", [0])
+    return made
+
+
+def test_a_topics_default(harness: Harness) -> None:
+    assert told(entry(harness, TOPIC, "t", "max.message.bytes")) == (
+        "1048588",
+        ConfigSource.DEFAULT,
+        [("message.max.bytes", "1048588", ConfigSource.DEFAULT)],
+    )
+
+
+def test_a_topics_value_through_all_layers(harness: Harness) -> None:
+    set_config(harness, TOPIC, "t", "segment.bytes", "1048577")
+    set_config(harness, BROKER, str(NODE_ID), "log.segment.bytes", "1048578")
+    set_config(harness, BROKER, "", "log.segment.bytes", "1048579")
+    found = entry(harness, TOPIC, "t", "segment.bytes")
+    assert told(found) == (
+        "1048577",
+        ConfigSource.TOPIC,
+        [
+            ("segment.bytes", "1048577", ConfigSource.TOPIC),
+            ("log.segment.bytes", "1048578", ConfigSource.DYNAMIC_BROKER),
+            ("log.segment.bytes", "1048579", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+            ("log.segment.bytes", " 2097152 ", ConfigSource.STATIC_BROKER),
+            ("log.segment.bytes", "1073741824", ConfigSource.DEFAULT),
+        ],
+    )
+    assert (found.config_type, found.read_only, found.is_sensitive) == (ConfigType.INT, False, False)
+
+
+def test_a_value_in_another_unit_is_converted_and_its_source_not_told(harness: Harness) -> None:
+    """As in Java, synonyms before the first place with the key's own name are left out."""
+    assert told(entry(harness, TOPIC, "t", "retention.ms")) == ("86400000", ConfigSource.DEFAULT, [])
+
+
+def test_a_topic_key_without_synonyms(harness: Harness) -> None:
+    assert told(entry(harness, TOPIC, "t", "remote.storage.enable")) == ("false", ConfigSource.DEFAULT, [])
+    set_config(harness, TOPIC, "t", "leader.replication.throttled.replicas", "0:1 , 1:2")
+    assert told(entry(harness, TOPIC, "t", "leader.replication.throttled.replicas")) == (
+        "0:1,1:2",
+        ConfigSource.TOPIC,
+        [("leader.replication.throttled.replicas", "0:1,1:2", ConfigSource.TOPIC)],
+    )
+
+
+def test_all_keys_of_a_topic(harness: Harness) -> None:
+    names = [config.name for config in describe(harness, TOPIC, "t").configs]
+    assert names == sorted(names)
+    assert {"cleanup.policy", "min.insync.replicas", "segment.bytes"} < set(names)
+    assert "internal.segment.bytes" not in names
+
+
+def test_keys_that_are_asked_for_and_do_not_exist_are_left_out(harness: Harness) -> None:
+    result = describe(harness, TOPIC, "t", "segment.bytes", "no.such.key")
+    assert [config.name for config in result.configs] == ["segment.bytes"]
+
+
+def test_synonyms_only_on_request(harness: Harness) -> None:
+    (found,) = describe(harness, TOPIC, "t", "segment.bytes", synonyms=False).configs
+    assert told(found) == ("2097152", ConfigSource.STATIC_BROKER, [])
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_every_version(harness: Harness, version: int) -> None:
+    (found,) = describe(harness, TOPIC, "t", "segment.bytes", version=version).configs
+    assert told(found)[:2] == ("2097152", ConfigSource.STATIC_BROKER)
+    assert found.config_type == (ConfigType.INT if version >= 3 else ConfigType.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (TOPIC, "u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "no/name", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (BROKER, "1", ErrorCode.INVALID_REQUEST),
+        (BROKER, "x", ErrorCode.INVALID_REQUEST),
+        (LOGGER, "", ErrorCode.INVALID_REQUEST),
+        (LOGGER, "1", ErrorCode.INVALID_REQUEST),
+        (GROUP, "", ErrorCode.INVALID_REQUEST),
+        (METRICS, "", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_what_can_not_be_described(harness: Harness, kind: int, name: str, code: ErrorCode) -> None:
+    result = describe(harness, kind, name)
+    assert (result.error_code, result.configs) == (code, [])
+    assert result.error_message
+
+
+def test_a_resource_type_that_does_not_exist_fails_the_request(harness: Harness) -> None:
+    request = DescribeConfigsRequest([DescribeConfigsResource(3, "x")])
+    with pytest.raises(ApiError) as refused:
+        harness.decide(describe_configs, request, 4)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    response = failure(DescribeConfigsResponse, request, 4, refused.value.code, "why")
+    assert [(r.error_code, r.error_message) for r in response.results] == [(42, "why")]
+
+
+def test_this_nodes_own_configuration(harness: Harness) -> None:
+    me = str(NODE_ID)
+    found = entry(harness, BROKER, me, "log.segment.bytes")
+    assert told(found) == (
+        "2097152",
+        ConfigSource.STATIC_BROKER,
+        [
+            ("log.segment.bytes", " 2097152 ", ConfigSource.STATIC_BROKER),
+            ("log.segment.bytes", "1073741824", ConfigSource.DEFAULT),
+        ],
+    )
+    assert not found.read_only
+    found = entry(harness, BROKER, me, "node.id")
+    assert (found.value, found.read_only, found.config_type) == (me, True, ConfigType.INT)
+    assert entry(harness, BROKER, me, "broker.id").value == me
+
+
+def test_synonyms_of_broker_keys(harness: Harness) -> None:
+    found = entry(harness, BROKER, str(NODE_ID), "log.retention.hours")
+    assert found.config_type == ConfigType.INT
+    assert told(found) == (
+        "24",
+        ConfigSource.STATIC_BROKER,
+        [
+            ("log.retention.hours", "24", ConfigSource.STATIC_BROKER),
+            ("log.retention.hours", "168", ConfigSource.DEFAULT),
+        ],
+    )
+    set_config(harness, BROKER, "", "log.retention.ms", "7")
+    found = entry(harness, BROKER, str(NODE_ID), "log.retention.ms")
+    assert told(found) == (
+        "7",
+        ConfigSource.DYNAMIC_DEFAULT_BROKER,
+        [
+            ("log.retention.ms", "7", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+            ("log.retention.hours", "24", ConfigSource.STATIC_BROKER),
+            ("log.retention.hours", "168", ConfigSource.DEFAULT),
+        ],
+    )
+
+
+def test_passwords_and_unknown_keys_are_never_shown(harness: Harness) -> None:
+    for key in ("ssl.key.password", "my.own.key"):
+        found = entry(harness, BROKER, str(NODE_ID), key)
+        assert found.is_sensitive
+        assert told(found) == (None, ConfigSource.STATIC_BROKER, [(key, None, ConfigSource.STATIC_BROKER)])
+
+
+def test_keys_without_any_value_are_there(harness: Harness) -> None:
+    assert told(entry(harness, BROKER, str(NODE_ID), "log.flush.interval.ms")) == (
+        None,
+        ConfigSource.DEFAULT,
+        [],
+    )
+
+
+def test_internal_keys_only_where_they_are_set(harness: Harness) -> None:
+    names = {config.name for config in describe(harness, BROKER, str(NODE_ID)).configs}
+    assert "log.initial.task.delay.ms" not in names
+    set_config(harness, BROKER, "", "log.initial.task.delay.ms", "5")
+    assert entry(harness, BROKER, str(NODE_ID), "log.initial.task.delay.ms").value == "5"
+
+
+def test_what_is_set_for_all_brokers(harness: Harness) -> None:
+    assert describe(harness, BROKER, "").configs == []
+    set_config(harness, BROKER, "", "log.segment.bytes", "2000000")
+    set_config(harness, BROKER, str(NODE_ID), "log.segment.bytes", "3000000")
+    (found,) = describe(harness, BROKER, "").configs
+    assert told(found) == (
+        "2000000",
+        ConfigSource.DYNAMIC_DEFAULT_BROKER,
+        [("log.segment.bytes", "2000000", ConfigSource.DYNAMIC_DEFAULT_BROKER)],
+    )
+
+
+def test_loggers(harness: Harness) -> None:
+    result = describe(harness, LOGGER, str(NODE_ID))
+    assert (result.error_code, result.configs) == (0, [])
+
+
+def test_groups(harness: Harness) -> None:
+    assert told(entry(harness, GROUP, "g", "consumer.session.timeout.ms")) == (
+        "45000",
+        ConfigSource.DEFAULT,
+        [("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT)],
+    )
+    set_config(harness, GROUP, "g", "consumer.session.timeout.ms", "50000")
+    assert told(entry(harness, GROUP, "g", "consumer.session.timeout.ms")) == (
+        "50000",
+        ConfigSource.GROUP,
+        [
+            ("consumer.session.timeout.ms", "50000", ConfigSource.GROUP),
+            ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT),
+        ],
+    )
+    assert told(entry(harness, GROUP, "g", "share.auto.offset.reset")) == (
+        "latest",
+        ConfigSource.DEFAULT,
+        [("share.auto.offset.reset", "latest", ConfigSource.DEFAULT)],
+    )
+
+
+def test_client_metrics(harness: Harness) -> None:
+    assert told(entry(harness, METRICS, "m", "interval.ms")) == ("300000", ConfigSource.DEFAULT, [])
+    set_config(harness, METRICS, "m", "interval.ms", "100")
+    assert told(entry(harness, METRICS, "m", "interval.ms")) == (
+        "100",
+        ConfigSource.CLIENT_METRICS,
+        [("interval.ms", "100", ConfigSource.CLIENT_METRICS)],
+    )
+
+
+def test_a_value_that_can_not_be_read_is_shown_as_it_is(harness: Harness) -> None:
+    set_config(harness, TOPIC, "t", "segment.bytes", "huge")
+    assert entry(harness, TOPIC, "t", "segment.bytes").value == "huge"
+
+
+def test_keys_of_one_listener_stand_for_general_ones() -> None:
+    assert broker_synonyms("listener.name.a.ssl.key.password") == (
+        "listener.name.a.ssl.key.password",
+        "ssl.key.password",
+    )
+    mechanism_key = "listener.name.a.scram-sha-256.sasl.jaas.config"
+    assert broker_synonyms(mechanism_key) == (mechanism_key, "sasl.jaas.config")
+    definition = broker_definition(mechanism_key)
+    assert definition is not None
+    assert definition.is_sensitive
+    assert broker_definition("listener.name.a.no.such.key") is None

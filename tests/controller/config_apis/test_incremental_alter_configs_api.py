@@ -1,0 +1,222 @@
+"""IncrementalAlterConfigs: the scenarios of ConfigurationControlManagerTest."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.controller.config_apis import incremental_alter_configs
+from kraft_wire.controller.config_apis.incremental_alter_configs import Operation
+from kraft_wire.metadata.configs import ResourceType
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
+from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from tests.controller.controller_harness import NODE_ID, Harness, failure
+
+TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
+SET, DELETE, APPEND, SUBTRACT = Operation
+Change = tuple[str, int, str | None]
+
+
+@pytest.fixture
+def harness() -> Harness:
+    made = Harness(features={"eligible.leader.replicas.version": 0})
+    made.add_brokers(0)
+    made.add_topic("t", [0])
+    return made
+
+
+def resource(kind: int, name: str, *changes: Change) -> AlterConfigsResource:
+    configs = [AlterableConfig(key, operation, value) for key, operation, value in changes]
+    return AlterConfigsResource(kind, name, configs)
+
+
+def alter(
+    harness: Harness, *resources: AlterConfigsResource, validate_only: bool = False
+) -> list[tuple[int, str | None]]:
+    """Replay the records. Returns (code, message) of each answer."""
+    request = IncrementalAlterConfigsRequest(list(resources), validate_only)
+    response = harness.run(incremental_alter_configs, request, 1, IncrementalAlterConfigsResponse)
+    return [(answer.error_code, answer.error_message) for answer in response.responses]
+
+
+def change(harness: Harness, kind: int, name: str, *changes: Change) -> int:
+    ((code, message),) = alter(harness, resource(kind, name, *changes))
+    assert (message is None) == (code == 0)
+    return code
+
+
+def test_set_and_delete(harness: Harness) -> None:
+    assert change(harness, TOPIC, "t", ("retention.ms", SET, "5"), ("flush.ms", SET, "6")) == 0
+    assert harness.metadata.configs.get(TOPIC, "t") == {"retention.ms": "5", "flush.ms": "6"}
+    assert change(harness, TOPIC, "t", ("retention.ms", DELETE, None), ("flush.ms", SET, "7")) == 0
+    assert harness.metadata.configs.get(TOPIC, "t") == {"flush.ms": "7"}
+
+
+def test_append_and_subtract(harness: Harness) -> None:
+    policy = "cleanup.policy"
+    assert change(harness, TOPIC, "t", (policy, APPEND, "compact")) == 0
+    assert harness.metadata.configs.get(TOPIC, "t") == {policy: "delete,compact"}
+    assert change(harness, TOPIC, "t", (policy, APPEND, "compact,delete")) == 0
+    assert harness.metadata.configs.get(TOPIC, "t") == {policy: "delete,compact"}
+    assert change(harness, TOPIC, "t", (policy, SUBTRACT, "delete,absent")) == 0
+    assert harness.metadata.configs.get(TOPIC, "t") == {policy: "compact"}
+    assert change(harness, TOPIC, "t", (policy, SUBTRACT, "compact")) == 0
+    assert harness.metadata.configs.get(TOPIC, "t") == {policy: ""}
+
+
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+@pytest.mark.parametrize("key", ["retention.ms", "no.such.key"])
+def test_only_lists_take_parts(harness: Harness, key: str, operation: int) -> None:
+    assert change(harness, TOPIC, "t", (key, operation, "1")) == ErrorCode.INVALID_CONFIG
+
+
+def test_a_resource_fails_as_a_whole_and_alone(harness: Harness) -> None:
+    answers = alter(
+        harness,
+        resource(TOPIC, "t", ("retention.ms", SET, "5"), ("flush.ms", SET, "never")),
+        resource(BROKER, "0", ("log.flush.interval.ms", SET, "9")),
+    )
+    assert [code for code, _ in answers] == [ErrorCode.INVALID_CONFIG, 0]
+    assert harness.metadata.configs.get(TOPIC, "t") == {}
+    assert harness.metadata.configs.get(BROKER, "0") == {"log.flush.interval.ms": "9"}
+
+
+def test_validate_only_writes_nothing(harness: Harness) -> None:
+    before = harness.state.next_offset
+    good = resource(TOPIC, "t", ("retention.ms", SET, "5"))
+    bad = resource(TOPIC, "u", ("retention.ms", SET, "5"))
+    answers = alter(harness, good, bad, validate_only=True)
+    assert [code for code, _ in answers] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert harness.state.next_offset == before
+
+
+def records(harness: Harness, *resources: AlterConfigsResource) -> list[object]:
+    request = IncrementalAlterConfigsRequest(list(resources))
+    return [record for record, _ in harness.decide(incremental_alter_configs, request, 1).records]
+
+
+def test_unchanged_values_are_written_for_brokers_only(harness: Harness) -> None:
+    """KAFKA-14136: brokers read again the file that a value names, such as a key store."""
+    for _ in range(2):
+        change(harness, TOPIC, "t", ("retention.ms", SET, "5"))
+        change(harness, BROKER, "0", ("log.flush.interval.ms", SET, "9"))
+    assert records(harness, resource(TOPIC, "t", ("retention.ms", SET, "5"))) == []
+    assert records(harness, resource(BROKER, "0", ("log.flush.interval.ms", SET, "9"))) == [
+        ConfigRecord(BROKER.value, "0", "log.flush.interval.ms", "9")
+    ]
+
+
+def test_deleting_what_is_not_set(harness: Harness) -> None:
+    assert records(harness, resource(TOPIC, "t", ("retention.ms", DELETE, None))) == []
+    assert change(harness, BROKER, "", ("log.flush.interval.ms", DELETE, None)) == 0
+    assert harness.metadata.configs.get(BROKER, "") == {}
+
+
+def test_one_answer_for_a_resource_that_is_named_twice(harness: Harness) -> None:
+    twice = resource(TOPIC, "t", ("retention.ms", SET, "5"))
+    answers = alter(harness, twice, twice, resource(BROKER, "", ("num.io.threads", SET, "9")), twice)
+    assert [code for code, _ in answers] == [ErrorCode.INVALID_REQUEST, 0]
+    assert harness.metadata.configs.get(TOPIC, "t") == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "changes", "code"),
+    [
+        (0, "x", [], ErrorCode.UNSUPPORTED_VERSION),
+        (3, "x", [], ErrorCode.UNSUPPORTED_VERSION),
+        (TOPIC, "u", [("retention.ms", SET, "5")], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "", [("retention.ms", SET, "5")], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "a/b", [("retention.ms", SET, "5")], ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (TOPIC, "t", [("no.such.key", SET, "5")], ErrorCode.INVALID_CONFIG),
+        (TOPIC, "t", [("flush.ms", SET, "1"), ("flush.ms", SET, "2")], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "t", [("flush.ms", SET, None)], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "t", [("flush.ms", 4, "1")], ErrorCode.INVALID_REQUEST),
+        (BROKER, "7", [("num.io.threads", SET, "9")], ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (BROKER, "x", [("num.io.threads", SET, "9")], ErrorCode.INVALID_REQUEST),
+        (BROKER, "0", [("min.insync.replicas", SET, "x")], ErrorCode.INVALID_CONFIG),
+        (LOGGER, str(NODE_ID), [("root", SET, "INFO")], ErrorCode.INVALID_CONFIG),
+        (LOGGER, "0", [("root", SET, "INFO")], ErrorCode.INVALID_REQUEST),
+        (ResourceType.GROUP, "g", [("consumer.session.timeout.ms", SET, "1")], ErrorCode.INVALID_CONFIG),
+        (ResourceType.CLIENT_METRICS, "m", [("interval.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_refusals(harness: Harness, kind: int, name: str, changes: list[Change], code: ErrorCode) -> None:
+    before = harness.state.next_offset
+    assert change(harness, kind, name, *changes) == code
+    assert harness.state.next_offset == before
+
+
+@pytest.mark.parametrize("name", ["", "0", str(NODE_ID)])
+def test_brokers_controllers_and_all_of_them(harness: Harness, name: str) -> None:
+    assert change(harness, BROKER, name, ("log.retention.ms", SET, "5")) == 0
+    assert harness.metadata.configs.get(BROKER, name) == {"log.retention.ms": "5"}
+
+
+def test_groups_and_client_metrics_need_no_existence(harness: Harness) -> None:
+    assert change(harness, ResourceType.GROUP, "g", ("share.auto.offset.reset", SET, "earliest")) == 0
+    assert change(harness, ResourceType.CLIENT_METRICS, "m", ("interval.ms", SET, "100")) == 0
+    assert harness.metadata.configs.get(ResourceType.GROUP, "g") == {"share.auto.offset.reset": "earliest"}
+    assert harness.metadata.configs.get(ResourceType.CLIENT_METRICS, "m") == {"interval.ms": "100"}
+
+
+@pytest.mark.parametrize(("added", "code"), [(7, 0), (8, ErrorCode.INVALID_CONFIG)])
+def test_the_longest_value_in_bytes(harness: Harness, added: int, code: int) -> None:
+    assert change(harness, BROKER, "0", ("ssl.cipher.suites", SET, "é" * 16376 + "x" * 7)) == 0
+    assert change(harness, BROKER, "0", ("ssl.cipher.suites", APPEND, "y" * added)) == code
+
+
+MIN_ISR = "min.insync.replicas"
+
+
+def with_elr() -> Harness:
+    harness = Harness(features={"eligible.leader.replicas.version": 1})
+    harness.add_brokers(0)
+    harness.add_topic("t", [0])
+    return harness
+
+
+def test_min_isr_belongs_to_the_cluster_with_eligible_leader_replicas() -> None:
+    harness = with_elr()
+    assert change(harness, BROKER, "0", (MIN_ISR, SET, "2")) == ErrorCode.INVALID_CONFIG
+    assert change(harness, BROKER, "0", (MIN_ISR, DELETE, None)) == ErrorCode.INVALID_CONFIG
+    assert change(harness, BROKER, "", (MIN_ISR, SET, "2")) == 0
+    assert change(harness, BROKER, "", (MIN_ISR, DELETE, None)) == ErrorCode.INVALID_CONFIG
+    assert harness.metadata.configs.get(BROKER, "") == {MIN_ISR: "2"}
+
+
+def test_without_eligible_leader_replicas_brokers_override_min_isr(harness: Harness) -> None:
+    assert change(harness, BROKER, "0", (MIN_ISR, SET, "2")) == 0
+    assert change(harness, BROKER, "", (MIN_ISR, SET, "2")) == 0
+    assert change(harness, BROKER, "", (MIN_ISR, DELETE, None)) == 0
+
+
+def test_a_change_of_min_isr_clears_eligible_leader_replicas(harness: Harness) -> None:
+    of_topic = resource(TOPIC, "t", (MIN_ISR, SET, "2"))
+    of_all = resource(BROKER, "", (MIN_ISR, SET, "2"))
+    written = records(with_elr(), of_topic, of_all)
+    assert written[2:] == [ClearElrRecord("t"), ClearElrRecord("")]
+    assert [type(record) for record in written[:2]] == [ConfigRecord, ConfigRecord]
+    assert [type(record) for record in records(harness, of_topic, of_all)] == [ConfigRecord, ConfigRecord]
+
+
+@pytest.mark.parametrize(("level", "code"), [(29, ErrorCode.INVALID_CONFIG), (30, 0)])
+def test_cordoned_directories_need_4_3(level: int, code: int) -> None:
+    harness = Harness(level)
+    harness.add_brokers(0)
+    assert change(harness, BROKER, "0", ("cordoned.log.dirs", SET, "/data")) == code
+
+
+def test_the_records_are_one_batch_and_the_response_names_each_resource(harness: Harness) -> None:
+    request = IncrementalAlterConfigsRequest([resource(TOPIC, "t", ("retention.ms", SET, "5"))])
+    result = harness.decide(incremental_alter_configs, request, 0)
+    assert result.atomic
+    response = IncrementalAlterConfigsResponse.decode(result.response.encode(0), 0)
+    assert [(a.resource_type, a.resource_name) for a in response.responses] == [(2, "t")]
+    failed = failure(IncrementalAlterConfigsResponse, request, 0, ErrorCode.NOT_CONTROLLER, "ask another")
+    assert [(a.error_code, a.error_message) for a in failed.responses] == [(41, "ask another")]

@@ -1,0 +1,42 @@
+from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
+
+
+def test_nothing_committed_is_never_due() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=50)
+    assert not policy.due(now_ms=1_000_000)
+    assert policy.deadline_ms() is None
+
+
+def test_due_when_enough_bytes_were_committed() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=0)
+    policy.committed(60, now_ms=0)
+    assert not policy.due(now_ms=1_000_000)
+    policy.committed(40, now_ms=1)
+    assert policy.due(now_ms=1)
+
+
+def test_due_when_the_oldest_uncovered_batch_is_old_enough() -> None:
+    policy = SnapshotPolicy(max_bytes=1_000_000, max_interval_ms=50)
+    policy.committed(1, now_ms=10)
+    policy.committed(1, now_ms=40)
+    assert policy.deadline_ms() == 60
+    assert not policy.due(now_ms=59)
+    assert policy.due(now_ms=60)
+
+
+def test_not_due_again_while_one_is_being_made_and_counts_on_meanwhile() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=0)
+    policy.committed(100, now_ms=0)
+    policy.started()
+    policy.committed(100, now_ms=1)
+    assert not policy.due(now_ms=2)
+    policy.finished()
+    assert policy.due(now_ms=3)
+
+
+def test_starting_forgets_what_the_snapshot_covers() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=50)
+    policy.committed(100, now_ms=0)
+    policy.started()
+    policy.finished()
+    assert not policy.due(now_ms=1_000_000)

@@ -1,0 +1,179 @@
+"""Several cores: elections, failover and hand-over."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.raft import effects as raft_effects
+from kraft_wire.raft.errors import NotLeader
+from kraft_wire.raft.roles import Role
+from tests.raft.core_quorum import CoreQuorum, values
+
+FETCH_TIMEOUT_MS = 2000
+SEEDS = range(25)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_quorum_that_starts_elects_one_leader_at_once(seed: int) -> None:
+    quorum = CoreQuorum(3, seed=seed).start()
+    took_ms = quorum.run_until(lambda: bool(quorum.leaders))
+    assert took_ms < 200, "no node waited for an election timeout"
+    quorum.run_for(10_000)
+    assert len(quorum.leaders) == 1
+    assert quorum.agree()
+
+
+def test_a_leader_that_nobody_can_hear_is_not_elected() -> None:
+    quorum = CoreQuorum(3)
+    quorum.isolate(1)
+    quorum.nodes[1].start()
+    quorum.run_for(60_000)
+    assert quorum.nodes[1].running.epoch == 0, "a pre-vote raises no epoch"
+    assert not quorum.leaders
+
+
+def test_two_of_three_are_enough_and_one_is_not() -> None:
+    quorum = CoreQuorum(3)
+    quorum.nodes[1].start()
+    quorum.run_for(5_000)
+    assert not quorum.leaders
+    quorum.nodes[2].start()
+    quorum.elect().propose(b"a")
+    quorum.run_until(quorum.agree)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_crashed_leader_is_replaced_without_waiting_for_a_timeout(seed: int) -> None:
+    quorum = CoreQuorum(3, seed=seed).start()
+    quorum.elect().propose(b"a")
+    quorum.run_until(quorum.agree)
+    crashed = quorum.leader
+    crashed.crash()
+    assert quorum.run_until(lambda: bool(quorum.leaders)) < 300
+    quorum.elect().propose(b"b")
+    crashed.start()
+    quorum.run_until(quorum.agree)
+    assert values(crashed) == [b"a", b"b"]
+
+
+def test_a_paused_leader_is_replaced_after_the_fetch_timeout(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.isolate(leader.id)
+    quorum.run_for(FETCH_TIMEOUT_MS // 2)
+    assert quorum.leaders == [leader]
+    quorum.run_until(lambda: bool(quorum.others_than(leader)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_followers_that_time_out_one_after_another_still_elect_a_leader(seed: int) -> None:
+    """Three of four are needed; a node whose election failed must not refuse its vote to the next."""
+    quorum = CoreQuorum(4, seed=seed).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    late = quorum.followers()[0]
+    quorum.cut((leader.id, late.id), (late.id, leader.id))
+    quorum.run_for(seed * 60)
+    quorum.isolate(leader.id)
+    assert quorum.run_until(lambda: bool(quorum.others_than(leader))) < 8_000
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_candidates_do_not_wait_for_a_leader_that_is_silent(seed: int) -> None:
+    """Each has its own vote, and the third vote that both need never comes."""
+    quorum = CoreQuorum(3, seed=seed, failover_spread_ms=1).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.break_connections(leader.id)
+    quorum.isolate(leader.id)
+    took_ms = quorum.run_until(lambda: bool(quorum.others_than(leader)))
+    assert took_ms < quorum.nodes[1].config.election_timeout_ms
+
+
+def test_a_leader_without_a_majority_resigns(quorum: CoreQuorum) -> None:
+    """KAFKA-15489."""
+    leader = quorum.elect()
+    quorum.isolate(leader.id)
+    quorum.run_for(FETCH_TIMEOUT_MS * 3 // 2 + 500)
+    assert not leader.running.is_leader
+    with pytest.raises(NotLeader):
+        leader.propose()
+
+
+def test_a_node_that_was_away_does_not_depose_the_leader(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    away = quorum.followers()[0]
+    quorum.isolate(away.id)
+    quorum.run_for(60_000)
+    epoch = leader.running.epoch
+    quorum.heal()
+    quorum.run_for(10_000)
+    assert quorum.leaders == [leader]
+    assert leader.running.epoch == epoch
+    assert quorum.agree()
+
+
+def test_a_follower_that_loses_its_connection_to_a_live_leader_comes_back(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    epoch = leader.running.epoch
+    unlucky = quorum.followers()[0]
+    for _ in range(20):
+        quorum.break_connections(leader.id, of=unlucky.id)
+        quorum.run_for(37)
+    leader.propose(b"a")
+    quorum.run_until(quorum.agree)
+    assert (quorum.leaders, leader.running.epoch) == ([leader], epoch)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_leader_that_stops_hands_over_at_once(seed: int) -> None:
+    quorum = CoreQuorum(3, seed=seed).start()
+    leader = quorum.elect()
+    leader.propose(b"a")
+    stopped_ms = quorum.now.monotonic_ms
+    quorum.shut_down(leader)
+    quorum.run_until(lambda: bool(quorum.leaders))
+    assert quorum.now.monotonic_ms - stopped_ms < 100
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    assert values(quorum.leader) == [b"a"], "what was appended before is committed"
+
+
+def test_the_last_of_two_hands_over_with_its_vote() -> None:
+    quorum = CoreQuorum(2).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.shut_down(leader)
+    assert len(quorum.leaders) == 1, "the one that stopped has voted for it"
+
+
+def test_a_leader_that_stops_alone_does_not_wait_for_ever() -> None:
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    for follower in quorum.followers():
+        follower.crash()
+    started_ms = quorum.now.monotonic_ms
+    quorum.shut_down(leader)
+    assert quorum.now.monotonic_ms - started_ms <= 2_000
+
+
+def test_an_observer_finds_the_leader_and_starts_no_election() -> None:
+    quorum = CoreQuorum(3, observers=1).start()
+    observer = quorum.nodes[4]
+    quorum.elect().propose(b"a")
+    quorum.run_until(quorum.agree)
+    quorum.leader.crash()
+    quorum.elect().propose(b"b")
+    quorum.run_until(quorum.agree)
+    assert values(observer) == [b"a", b"b"]
+    roles = {effect.role for effect in observer.effects if isinstance(effect, raft_effects.RoleChanged)}
+    assert roles <= {Role.UNATTACHED, Role.FOLLOWER}
+
+
+def test_a_voter_without_pre_votes_is_asked_for_a_vote(quorum: CoreQuorum) -> None:
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.refuse_pre_votes = True
+    quorum.leader.crash()
+    quorum.elect()

@@ -1,0 +1,318 @@
+"""A connection keeps the order of responses, limits memory, and closes on bad requests."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+import trio
+import trio.testing
+
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from kraft_wire.server.network.connection import Connection, Limits
+from kraft_wire.wire.client_side import ClientSide, Response
+from kraft_wire.wire.framing import FrameReader, frame
+from kraft_wire.wire.headers import decode_response, encode_request
+from kraft_wire.wire.server_side import MAX_IN_FLIGHT, Slot
+
+HEARTBEAT = BrokerHeartbeatRequest.API_KEY
+MAX_FRAME_BYTES = 10_000
+HEARTBEAT_REQUEST = frame(encode_request(HEARTBEAT, 1, 1, "x", BrokerHeartbeatRequest()))
+
+
+class Peer:
+    """The client's end of a connection, and the requests that the server's end submitted."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self.submitted: list[ApiRequest] = []
+        self.abandoned: list[Slot] = []
+        self._wire = ClientSide("peer", 1 << 26)
+        self._over = trio.Event()
+
+    async def send(self, message: Message, version: int) -> None:
+        await self.stream.send_all(self._wire.send(message, version))
+
+    async def heartbeats(self, count: int) -> None:
+        for number in range(count):
+            await self.send(BrokerHeartbeatRequest(broker_id=number), 1)
+
+    async def wait_for_requests(self, count: int) -> None:
+        await _until(lambda: len(self.submitted) >= count)
+
+    def answer(self, number: int, response: Message) -> None:
+        cast(Slot, self.submitted[number].token).answer(response)
+
+    async def is_dropped(self) -> None:
+        """Wait until the server's end is over, without reading."""
+        await self._over.wait()
+
+    async def receive(self) -> Message:
+        """The response to the oldest request that was sent: its correlation id is checked."""
+        while (event := self._wire.next_event()) is None:
+            data = await self.stream.receive_some()
+            assert data, "the server closed the connection"
+            self._wire.receive(data)
+        assert isinstance(event, Response)
+        return event.message
+
+    async def serve(self, connection: Connection) -> None:
+        await connection.run()
+        self._over.set()
+
+    async def is_closed(self) -> bool:
+        """Wait for the server's end to be over; what it still sends is dropped."""
+        try:
+            while await self.stream.receive_some():
+                pass
+        except trio.BrokenResourceError:
+            pass
+        await self._over.wait()
+        return True
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(10):
+        while not condition():
+            await trio.sleep(0.001)
+
+
+@asynccontextmanager
+async def connected(max_idle_ms: int = 60_000, buffer_bytes: int | None = None) -> AsyncIterator[Peer]:
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    if buffer_bytes is not None:
+        listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
+        listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    async with listener, trio.open_nursery() as nursery:
+        client = await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1])
+        peer = Peer(client)
+        server = await listener.accept()
+        limits = Limits(MAX_FRAME_BYTES, max_idle_ms)
+        connection = Connection(
+            server, "CONTROLLER", limits, CONTROLLER_APIS, peer.submitted.append, peer.abandoned.append
+        )
+        nursery.start_soon(peer.serve, connection)
+        with trio.fail_after(20):
+            async with client:
+                yield peer
+        nursery.cancel_scope.cancel()
+
+
+async def test_responses_leave_in_the_order_of_requests() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(3)
+        await peer.wait_for_requests(3)
+        for number in (2, 0, 1):
+            peer.answer(number, BrokerHeartbeatResponse(throttle_time_ms=number))
+        received = [await peer.receive() for _ in range(3)]
+    assert [cast(BrokerHeartbeatResponse, body).throttle_time_ms for body in received] == [0, 1, 2]
+
+
+async def test_requests_past_the_pipeline_wait_for_a_response_to_leave() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(MAX_IN_FLIGHT + 10)
+        await peer.wait_for_requests(MAX_IN_FLIGHT)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(peer.submitted) == MAX_IN_FLIGHT
+        peer.answer(0, BrokerHeartbeatResponse())
+        await peer.wait_for_requests(MAX_IN_FLIGHT + 1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(peer.submitted) == MAX_IN_FLIGHT + 1
+
+
+def _large_response() -> FetchResponse:
+    """More than the sockets' buffers hold."""
+    records = PartitionData(partition_index=0, high_watermark=0, records=bytes(32 * 1024 * 1024))
+    return FetchResponse(responses=[FetchableTopicResponse(partitions=[records])])
+
+
+async def test_requests_wait_while_too_many_bytes_of_responses_have_not_left() -> None:
+    async with connected() as peer:
+        await peer.send(FetchRequest(), 12)
+        await peer.wait_for_requests(1)
+        peer.answer(0, _large_response())
+        await peer.heartbeats(2)
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert len(peer.submitted) == 1
+        await peer.receive()
+        await peer.wait_for_requests(3)
+
+
+async def test_a_peer_that_reads_nothing_of_its_response_is_dropped() -> None:
+    async with connected(max_idle_ms=30) as peer:
+        await peer.send(FetchRequest(), 12)
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(2)
+        peer.answer(0, _large_response())
+        await peer.is_dropped()
+
+
+async def test_a_response_that_can_not_be_encoded_closes_its_connection_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with connected() as peer:
+        await peer.send(MetadataRequest(), 11)
+        await peer.wait_for_requests(1)
+        peer.answer(0, MetadataResponse(topics=[MetadataResponseTopic(name=None)]))
+        assert await peer.is_closed()
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "MetadataResponse.topics[0].name" in record.__dict__["fields"]["error"]
+
+
+async def test_a_frame_may_come_byte_by_byte() -> None:
+    async with connected() as peer:
+        request = BrokerHeartbeatRequest(broker_id=7)
+        for byte in frame(encode_request(HEARTBEAT, 1, 5, "peer", request)):
+            await peer.stream.send_all(bytes([byte]))
+        await peer.wait_for_requests(1)
+    assert cast(BrokerHeartbeatRequest, peer.submitted[0].request).broker_id == 7
+    assert peer.submitted[0].caller.client_id == "peer"
+    assert peer.submitted[0].caller.listener == "CONTROLLER"
+
+
+async def test_api_versions_of_the_future_is_answered_at_version_0() -> None:
+    async with connected() as peer:
+        await peer.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
+        future = bytearray(frame(encode_request(18, 4, 10, "peer", ApiVersionsRequest())))
+        future[6:8] = (99).to_bytes(2, "big")
+        await peer.stream.send_all(future)
+        await peer.wait_for_requests(2)
+        assert peer.submitted[1].version == 99
+        peer.answer(0, ApiVersionsResponse())
+        await peer.receive()
+        peer.answer(1, ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        correlation_id, body = decode_response(18, 0, await _next_frame(peer.stream))
+    assert correlation_id == 10
+    assert cast(ApiVersionsResponse, body).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+async def _next_frame(stream: trio.SocketStream) -> bytes:
+    frames = FrameReader(1 << 20)
+    while (whole := frames.next_frame()) is None:
+        frames.feed(await stream.receive_some())
+    return whole
+
+
+def _request_of(api_key: int, version: int, body: bytes = b"") -> bytes:
+    header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + bytes(4) + b"\x00\x01x\x00"
+    return frame(header + body)
+
+
+@pytest.mark.parametrize(
+    ("sent", "complaint"),
+    [
+        ((MAX_FRAME_BYTES + 1).to_bytes(4, "big"), str(MAX_FRAME_BYTES)),
+        ((-1).to_bytes(4, "big", signed=True), "-1"),
+        (frame(b""), "RequestHeader"),
+        (frame(b"\x00\x3f"), "RequestHeader"),
+        (_request_of(32_000, 0), "32000"),
+        (_request_of(HEARTBEAT, 57), "57"),
+        (_request_of(HEARTBEAT, 1, b"\x00"), "BrokerHeartbeatRequest"),
+        (frame(b"\xff" * 64), "-1"),
+    ],
+    ids=[
+        "oversized frame",
+        "negative frame",
+        "empty frame",
+        "cut header",
+        "unknown API",
+        "unknown version",
+        "cut body",
+        "garbage",
+    ],
+)
+async def test_a_bad_request_closes_its_connection_and_is_logged_with_the_peer(
+    sent: bytes, complaint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with connected() as peer:
+        await peer.stream.send_all(sent)
+        assert await peer.is_closed()
+        assert peer.submitted == []
+        address = "{}:{}".format(*peer.stream.socket.getsockname())
+    (record,) = caplog.records
+    fields = record.__dict__["fields"]
+    assert fields["peer"] == address
+    assert complaint in fields["error"]
+
+
+async def test_requests_before_a_bad_one_are_abandoned_with_the_connection() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(2)
+        await peer.wait_for_requests(2)
+        peer.answer(1, BrokerHeartbeatResponse())
+        await peer.stream.send_all(_request_of(32_000, 0))
+        assert await peer.is_closed()
+        assert peer.abandoned == [peer.submitted[0].token]
+
+
+async def test_a_peer_that_leaves_abandons_its_requests() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+        await peer.stream.aclose()
+        await _until(lambda: bool(peer.abandoned))
+        assert peer.abandoned == [peer.submitted[0].token]
+        peer.answer(0, BrokerHeartbeatResponse())
+
+
+async def test_a_silent_connection_is_closed() -> None:
+    async with connected(max_idle_ms=30) as peer:
+        assert await peer.is_closed()
+
+
+async def test_a_peer_that_reads_nothing_is_dropped_although_it_sends() -> None:
+    records = PartitionData(partition_index=0, high_watermark=0, records=bytes(512 * 1024))
+    response = FetchResponse(responses=[FetchableTopicResponse(partitions=[records])])
+    async with connected(max_idle_ms=300, buffer_bytes=4096) as peer:
+        peer.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await peer.send(FetchRequest(), 12)
+        await peer.wait_for_requests(1)
+        peer.answer(0, response)
+        await peer.stream.send_all((MAX_FRAME_BYTES - 1).to_bytes(4, "big"))
+        with pytest.raises(trio.BrokenResourceError):
+            while True:
+                await peer.stream.send_all(b"a")
+                await trio.sleep(0.05)
+        await peer.is_dropped()
+
+
+async def test_an_idle_time_of_0_does_not_keep_the_loop_busy() -> None:
+    async with connected(max_idle_ms=0) as peer:
+        os.write(peer.stream.socket.fileno(), HEARTBEAT_REQUEST)
+        await peer.wait_for_requests(1)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+
+
+async def test_an_idle_time_below_0_is_no_limit() -> None:
+    async with connected(max_idle_ms=-1) as peer:
+        await trio.testing.wait_all_tasks_blocked()
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+
+
+async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
+    async with connected(max_idle_ms=30) as peer:
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+        await trio.sleep(0.1)
+        peer.answer(0, BrokerHeartbeatResponse())
+        await peer.receive()
+        assert await peer.is_closed()

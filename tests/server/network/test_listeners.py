@@ -1,0 +1,99 @@
+"""Listeners limit the number of connections."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from typing import cast
+
+import pytest
+import trio
+
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.server.config.endpoints import Endpoint
+from kraft_wire.server.network.connection import Limits
+from kraft_wire.server.network.file_limit import RESERVED_FILES, max_connections
+from kraft_wire.server.network.listeners import WARNING_INTERVAL_SECONDS, Acceptor, Refusals, bind
+
+
+@pytest.mark.parametrize(("file_limit", "connections"), [(64, 32), (1024, 1024 - RESERVED_FILES)])
+def test_connections_leave_files_for_the_log(file_limit: int, connections: int) -> None:
+    assert max_connections(file_limit) == connections
+
+
+async def _is_open(stream: trio.SocketStream) -> bool:
+    with trio.move_on_after(0.05):
+        return await stream.receive_some() != b""
+    return True
+
+
+async def test_a_connection_too_many_is_closed_and_the_others_stay() -> None:
+    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)], backlog=5)
+    port = bound.endpoint.port
+    acceptor = Acceptor(
+        Limits(1000, 60_000),
+        CONTROLLER_APIS,
+        lambda request: None,
+        lambda slot: None,
+        max_connections=lambda: 1,
+    )
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(acceptor.serve, bound)
+            async with await trio.open_tcp_stream("127.0.0.1", port) as first:
+                await trio.testing.wait_all_tasks_blocked()
+                async with await trio.open_tcp_stream("127.0.0.1", port) as second:
+                    assert await second.receive_some() == b""
+                assert await _is_open(first)
+            await trio.testing.wait_all_tasks_blocked()
+            async with await trio.open_tcp_stream("127.0.0.1", port) as third:
+                assert await _is_open(third)
+            nursery.cancel_scope.cancel()
+
+
+def _warnings(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
+    assert all(record.exc_info is None for record in caplog.records)
+    return [record.__dict__["fields"] for record in caplog.records if record.message == "connections refused"]
+
+
+async def test_many_refused_connections_are_one_warning_an_interval(
+    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+) -> None:
+    refusals = Refusals()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(50):
+            refusals.add("CONTROLLER", "too many connections", 7)
+        await trio.sleep(WARNING_INTERVAL_SECONDS)
+        refusals.add("CONTROLLER", "too many connections", 7)
+    assert [fields["refused"] for fields in _warnings(caplog)] == [1, 50]
+
+
+class ExhaustedListener(trio.abc.AsyncResource):
+    """A system that has no file left for another connection, three times."""
+
+    def __init__(self) -> None:
+        self.accepts = 0
+        self.is_closed = False
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    async def accept(self) -> trio.SocketStream:
+        self.accepts += 1
+        await trio.lowlevel.checkpoint()
+        raise OSError(errno.EMFILE if self.accepts <= 3 else errno.EBADF, "no")
+
+
+async def test_a_lack_of_files_is_waited_out_and_logged_without_a_traceback(
+    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+) -> None:
+    listener = ExhaustedListener()
+    acceptor = Acceptor(
+        Limits(1000, 60_000), CONTROLLER_APIS, lambda request: None, lambda slot: None, lambda: 1
+    )
+    async with trio.open_nursery() as nursery:
+        with pytest.raises(OSError, match="no") as ended:
+            await acceptor._keep_accepting(cast(trio.SocketListener, listener), "CONTROLLER", nursery)
+    assert ended.value.errno == errno.EBADF
+    assert [fields["reason"] for fields in _warnings(caplog)] == ["Too many open files"]
+    assert (listener.accepts, listener.is_closed) == (4, True)

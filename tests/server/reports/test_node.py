@@ -1,0 +1,54 @@
+"""Reports of a node's steps: no notice is kept from the operator."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from kraft_wire.controller.node.effects import NodeNotice
+from kraft_wire.raft.effects import LostLeadership, ReadyToStop, RoleChanged
+from kraft_wire.raft.events import Now, ShutDown, Tick
+from kraft_wire.raft.roles import Role
+from kraft_wire.server.reports.node import REPORTS, NodeReports
+
+NOW = Now(0, 0)
+
+
+def test_every_notice_but_the_end_is_reported() -> None:
+    assert set(get_args(NodeNotice)) - set(REPORTS) == {ReadyToStop}
+
+
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.__name__)
+def test_a_report_is_of_the_effects_that_it_stands_for(kind: type[Any]) -> None:
+    reported = get_type_hints(REPORTS[kind])["effect"]
+    assert kind is reported or kind in get_args(reported)
+
+
+def _levels(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def test_only_another_epoch_or_leader_is_worth_more_than_a_debug_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    roles = [(Role.PROSPECTIVE, 3), (Role.UNATTACHED, 3), (Role.CANDIDATE, 4)]
+    NodeReports().stepped(Tick(), [RoleChanged(role, epoch, None) for role, epoch in roles], NOW)
+    assert _levels(caplog) == [(level, "role changed") for level in ("INFO", "DEBUG", "INFO")]
+
+
+def test_a_candidate_has_no_leader(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    roles = [RoleChanged(Role.FOLLOWER, 3, 1), RoleChanged(Role.PROSPECTIVE, 3, 1)]
+    NodeReports().stepped(Tick(), roles, NOW)
+    assert [record.__dict__["fields"]["leader_id"] for record in caplog.records] == [1, None]
+
+
+def test_leadership_that_is_lost_in_a_shutdown_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    reports = NodeReports()
+    reports.stepped(Tick(), [LostLeadership(3, 2)], NOW)
+    reports.stepped(ShutDown(), [LostLeadership(5, 2)], NOW)
+    assert _levels(caplog) == [("WARNING", "lost leadership"), ("INFO", "lost leadership")]

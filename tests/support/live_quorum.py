@@ -1,0 +1,170 @@
+"""Run controllers of ours as processes, write to them, and read their logs with the client."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from kraft_wire.client.addresses import parse_addresses
+from kraft_wire.client.live_log import FETCH_BYTES, LiveLog, LogEnds
+from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.snapshot import SUFFIX, SnapshotId, parse_snapshot_file_name
+from kraft_wire.protocol.uuid import Uuid
+from tests.support.controller_process import CLUSTER_ID, COMMAND, GIVE_UP_S, Client, ControllerProcess
+
+QUIET: Mapping[str, str] = {"metadata.max.idle.interval.ms": "0"}
+"""Settings with which the controller writes no NoOpRecords."""
+SNAPSHOT_BYTES = 1500
+SNAPSHOTS: Mapping[str, str] = {
+    **QUIET,
+    "metadata.log.max.record.bytes.between.snapshots": str(SNAPSHOT_BYTES),
+}
+TRIMMED: Mapping[str, str] = {
+    **SNAPSHOTS,
+    "internal.metadata.log.segment.bytes": "1500",
+    "metadata.max.retention.bytes": "9000",
+}
+
+
+def settings(*addresses: str, api_timeout_ms: int = 60_000) -> QuorumSettings:
+    return QuorumSettings(parse_addresses(",".join(addresses)), api_timeout_ms=api_timeout_ms)
+
+
+def address_of(process: ControllerProcess) -> str:
+    """Return the address of a controller once it is active."""
+    process.wait_for("active controller")
+    address: str = process.wait_for("listening")["address"]
+    return address
+
+
+def read(log: LiveLog, start_offset: int, end_offset: int, max_bytes: int = FETCH_BYTES) -> bytes:
+    """Return the batches that contain a range of offsets, without the other bytes in the answers."""
+    return b"".join(
+        served.data[position : position + header.size_bytes]
+        for served in log.batches(start_offset, end_offset, max_bytes)
+        for position, header in served.batches
+    )
+
+
+def write(client: Client, values: range) -> None:
+    """Write one record for each value."""
+    for value in values:
+        client.set_config("log.retention.ms", str(1_000_000 + value))
+
+
+def batches_on_disk(process: ControllerProcess) -> list[Batch]:
+    """Return the batches in the segments of a controller."""
+    data = b"".join(file.read_bytes() for file in sorted(process.log_dir.glob("*.log")))
+    return split_batches(data)[0]
+
+
+def snapshots_on_disk(process: ControllerProcess) -> list[SnapshotId]:
+    """Return the snapshots of a controller, oldest first, without that of format."""
+    names = (file.name for file in process.log_dir.glob(f"*{SUFFIX}"))
+    return sorted(id for name in names if (id := parse_snapshot_file_name(name)) and id.end_offset)
+
+
+def settled(process: ControllerProcess, log: LiveLog) -> tuple[LogEnds, list[SnapshotId]]:
+    """Wait until no further snapshot is due and nothing is being trimmed.
+
+    Returns the ends of the log and its snapshots. ``process`` must be the only writer, and idle.
+    """
+    while True:
+        ends = log.ends()
+        ids = [id for id in snapshots_on_disk(process) if id.end_offset >= ends.log_start_offset]
+        with suppress(FileNotFoundError):  # a segment was deleted while it was listed
+            batches = batches_on_disk(process)
+            after = [batch for batch in batches if ids and batch.header.base_offset >= ids[-1].end_offset]
+            is_quiet = sum(len(batch.data) for batch in after) < SNAPSHOT_BYTES
+            if is_quiet and ids[-1:] == [ends.newest_snapshot] and log.ends() == ends:
+                return ends, ids
+
+
+class Controllers:
+    """A quorum of the voters 1, 2 and 3."""
+
+    def __init__(self, folder: Path) -> None:
+        self.addresses = {id: f"127.0.0.1:{port}" for id, port in zip((1, 2, 3), _free_ports(3), strict=True)}
+        voters = ",".join(
+            f"{id}@{address}:{Uuid(bytes([id] * 16))}" for id, address in self.addresses.items()
+        )
+        self._files = {id: self._format(folder / str(id), id, voters) for id in self.addresses}
+        self._stack = ExitStack()
+        self.processes: dict[int, ControllerProcess] = {}
+
+    def _format(self, folder: Path, id: int, voters: str) -> Path:
+        folder.mkdir()
+        properties = {
+            "process.roles": "controller",
+            "node.id": str(id),
+            "controller.quorum.bootstrap.servers": ",".join(self.addresses.values()),
+            "listeners": f"CONTROLLER://{self.addresses[id]}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(folder / "data"),
+            **SNAPSHOTS,
+        }
+        file = folder / "controller.properties"
+        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        command = [*COMMAND, "storage", "format", "-t", CLUSTER_ID, "-c", str(file)]
+        subprocess.run([*command, "--initial-controllers", voters], check=True, capture_output=True)
+        return file
+
+    def start(self) -> None:
+        for id, file in self._files.items():
+            self.processes[id] = self._stack.enter_context(ControllerProcess(file))
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def folder(self, id: int) -> Path:
+        return self._files[id].parent / "data"
+
+    def leader(self) -> int:
+        """Return the id of the current leader."""
+        with QuorumClient(settings(*self.addresses.values())) as quorum:
+            LiveLog(quorum).ends()
+            return next(id for id, at in self.addresses.items() if at == str(quorum.answered_by))
+
+    def kill(self, id: int) -> None:
+        self.processes.pop(id).kill()
+
+    def write(self, values: range) -> None:
+        """Write one record for each value, through whichever controller leads."""
+        for value in values:
+            self._write(value)
+
+    def _write(self, value: int) -> None:
+        deadline = time.monotonic() + GIVE_UP_S
+        while time.monotonic() < deadline:
+            for id in self.processes:
+                host, port = self.addresses[id].split(":")
+                # A follower rejects the write, and a controller that is starting doesn't answer.
+                with suppress(OSError, AssertionError), Client(host, int(port)) as client:
+                    write(client, range(value, value + 1))
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"no controller wrote value {value}")
+
+
+@contextmanager
+def three_controllers(folder: Path) -> Iterator[Controllers]:
+    controllers = Controllers(folder)
+    try:
+        controllers.start()
+        yield controllers
+    finally:
+        controllers.close()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
