@@ -25,7 +25,14 @@ from kraft_wire.lake.protocol import one_command
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUIET: Final = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+QUIET: Final = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.python.unix.domain.socket.enabled": "false",
+    "spark.sql.python.unix.domain.socket.enabled": "false",
+}
+"""Over a Unix socket, each Python worker that Spark ends (when it stops, and after a minute of idling) prints a
+stack about a broken pipe."""
 CONNECT_PORT: Final = 15002
 CONNECT_TIMEOUT_S: Final = 10
 DEFAULT_MASTER: Final = "local[*]"
