@@ -18,7 +18,15 @@ import google_crc32c
 import msgspec
 
 from kraft_wire.log.errors import BatchTooLarge, CorruptBatch, CutOffBatch
-from kraft_wire.log.record import RECORD_OVERHEAD_BYTES, Record, Span, encode_records, record_spans
+from kraft_wire.log.record import (
+    RECORD_OVERHEAD_BYTES,
+    FramedRecords,
+    Record,
+    Span,
+    encode_records,
+    frame_values,
+    record_spans,
+)
 
 __all__ = [
     "BEGINNING",
@@ -30,10 +38,13 @@ __all__ = [
     "RECORD_OVERHEAD_BYTES",
     "Batch",
     "BatchHeader",
+    "FramedRecords",
     "Record",
     "encode_batch",
+    "encode_framed_batch",
     "encode_keyed_batch",
     "first_batch_size_bytes",
+    "frame_values",
     "is_intact",
     "iter_records",
     "read_header",
@@ -266,7 +277,14 @@ def _spans(batch: Batch) -> list[Span]:
 
 def encode_batch(base_offset: int, leader_epoch: int, timestamp_ms: int, values: Sequence[bytes]) -> bytes:
     """Return a data batch with one record for each value. Raises BatchTooLarge above 8 MiB."""
-    return _assemble(base_offset, leader_epoch, timestamp_ms, 0, len(values), encode_records(values))
+    return encode_framed_batch(base_offset, leader_epoch, timestamp_ms, frame_values(values))
+
+
+def encode_framed_batch(
+    base_offset: int, leader_epoch: int, timestamp_ms: int, records: FramedRecords
+) -> bytes:
+    """Return a data batch of records that are framed already. Raises BatchTooLarge above 8 MiB."""
+    return _assemble(base_offset, leader_epoch, timestamp_ms, 0, records.count, records.pieces)
 
 
 def encode_keyed_batch(
@@ -283,7 +301,12 @@ def encode_keyed_batch(
 
 
 def _assemble(
-    base_offset: int, leader_epoch: int, timestamp_ms: int, attributes: int, count: int, pieces: list[bytes]
+    base_offset: int,
+    leader_epoch: int,
+    timestamp_ms: int,
+    attributes: int,
+    count: int,
+    pieces: Sequence[bytes],
 ) -> bytes:
     if not count:
         raise ValueError("a batch holds at least one record")

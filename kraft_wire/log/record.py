@@ -40,12 +40,29 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     value: bytes
 
 
-def encode_records(values: Sequence[bytes], keys: Sequence[bytes] | None = None) -> list[bytes]:
-    """Return the bytes, in pieces, of records whose offset deltas count from 0."""
+class FramedRecords(msgspec.Struct, frozen=True, gc=False):
+    """The bytes of a batch's records, in pieces, and the number of records. Their offset deltas count from
+    0."""
+
+    pieces: Sequence[bytes]
+    count: int
+
+
+def frame_values(values: Sequence[bytes]) -> FramedRecords:
+    """Return data records with these values."""
+    return FramedRecords(encode_records(values), len(values))
+
+
+def encode_records(
+    values: Sequence[bytes], keys: Sequence[bytes] | None = None, *, first_delta: int = 0
+) -> list[bytes]:
+    """Return the bytes, in pieces, of records whose offset deltas count from ``first_delta``. Only control
+    records have keys."""
     pieces: list[bytes] = []
-    for delta, value in enumerate(values):
+    for position, value in enumerate(values):
+        delta = first_delta + position
         if keys is not None:
-            head = b"\x00\x00" + _varint(delta) + _varint(len(keys[delta])) + keys[delta]
+            head = b"\x00\x00" + _varint(delta) + _varint(len(keys[position])) + keys[position]
         else:
             head = _keyless_head(delta)
         head += _varint(len(value))

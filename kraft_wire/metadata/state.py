@@ -55,6 +55,7 @@ from kraft_wire.protocol.messages.zk_migration_state_record import ZkMigrationSt
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 if TYPE_CHECKING:
+    from kraft_wire.metadata.partitions.column_changes import PartitionChanges
     from kraft_wire.metadata.partitions.replay_batches import Run
 
 Handler = Callable[[Any, int], None]
@@ -169,6 +170,18 @@ class MetadataState:
         except Contradiction as contradiction:
             raise ReplayError(record.NAME, offset, str(contradiction)) from None
         self.last_applied_offset = offset
+
+    def apply_changes(self, changes: PartitionChanges, base_offset: int) -> None:
+        """Apply the records of many partition changes, the first of which is at ``base_offset``.
+
+        They are undone together: ``undo_to`` must not be given an offset between them.
+        """
+        last_offset = base_offset + len(changes) - 1
+        self.journal.offset = last_offset
+        if not self.journal.recording:
+            self.journal.floor = last_offset + 1
+        self.partitions.change_all(changes.places, changes.changes)
+        self.last_applied_offset = last_offset
 
     def replay_values(self, values: Sequence[bytes], base_offset: int) -> None:
         """Apply encoded records of one batch at consecutive offsets; runs of partition records are applied

@@ -7,6 +7,7 @@ from enum import Enum
 
 import msgspec
 
+from kraft_wire.log.batch import FramedRecords
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 
@@ -76,12 +77,12 @@ class RequestFailed(msgspec.Struct, frozen=True):
 
 
 class Propose(msgspec.Struct, frozen=True):
-    """The leader's state machine asks to append these encoded records as one batch.
+    """The leader's state machine asks to append these records as one batch.
 
     ``step`` raises NotLeader or BatchTooLarge if the batch is rejected; then nothing has changed.
     """
 
-    values: tuple[bytes, ...]
+    records: FramedRecords
 
 
 class Flushed(msgspec.Struct, frozen=True, gc=False):

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kraft_wire.controller.decision.api_table import ApiTable
-from kraft_wire.controller.decision.context import ControllerState, VersionedRecord
+from kraft_wire.controller.decision.context import ControllerState
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.node.node import Node
 from kraft_wire.log.batch import Batch

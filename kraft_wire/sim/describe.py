@@ -30,7 +30,7 @@ def describe(event: Event | ApiRequest) -> str:
         case Flushed():
             return f"flushed {event.end_offset}"
         case Propose():
-            return f"propose {len(event.values)}"
+            return f"propose {event.records.count}"
         case RequestFailed():
             return f"failed {event.request_id} {event.failure.name}"
         case _:

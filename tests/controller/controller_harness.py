@@ -11,14 +11,8 @@ from typing import TypeVar
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.controller.brokers import broker_heartbeat, broker_registration
-from kraft_wire.controller.decision.context import (
-    Authorizer,
-    Context,
-    ControllerState,
-    Result,
-    Round,
-    VersionedRecord,
-)
+from kraft_wire.controller.decision.context import Authorizer, Context, ControllerState, Result, Round
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.settings import Settings
 from kraft_wire.metadata.features.supported import bootstrap_records
@@ -127,6 +121,7 @@ class Harness:
         """Decide, replay the records, apply the session changes. Returns the response as clients read it."""
         result = self.decide(module, request, version)
         self.apply(result)
+        assert result.response is not None, "a work has the response"
         return response_class.decode(result.response.encode(version), version)
 
     def registration_request(

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from kraft_wire.controller.brokers import broker_changes
-from kraft_wire.controller.decision.context import VersionedRecord
-from kraft_wire.controller.partitions import broker_partitions
+from kraft_wire.controller.brokers import broker_changes, unregister_broker
+from kraft_wire.controller.brokers.broker_changes import BrokerChange
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.sessions import BrokerHeard
+from kraft_wire.controller.partitions.departure import Departure
 from kraft_wire.controller.topics import create_topics
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
@@ -22,6 +24,8 @@ from kraft_wire.protocol.messages.create_topics_request import (
 )
 from kraft_wire.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from kraft_wire.protocol.uuid import Uuid
 from tests.controller.controller_harness import LATEST, Harness
 
@@ -98,21 +102,30 @@ class TopicCluster(Harness):
     def fence(self, *broker_ids: int) -> None:
         """Fence brokers one after the other."""
         for broker_id in broker_ids:
-            self.replay(broker_changes.fence(self.state, self.metadata.brokers[broker_id]))
+            self._make(broker_changes.fence(self.state, self.metadata.brokers[broker_id], self.context()))
 
     def unfence(self, *broker_ids: int) -> None:
         for broker_id in broker_ids:
-            self.replay(broker_changes.unfence(self.state, self.metadata.brokers[broker_id]))
+            self._make(broker_changes.unfence(self.state, self.metadata.brokers[broker_id]))
 
     def begin_shutdown(self, broker_id: int) -> None:
-        self.replay(broker_changes.shut_down_gradually(self.state, self.metadata.brokers[broker_id]))
+        broker = self.metadata.brokers[broker_id]
+        change = broker_changes.shut_down_gradually(self.state, broker, self.context())
+        self._make(change)
+        heard = BrokerHeard(broker_id, broker.epoch, -1, self.context().monotonic_ms)
+        self.state.sessions.apply([heard, *change.session_changes])
+
+    def _make(self, change: BrokerChange) -> None:
+        """Make a change that takes one step."""
+        assert not change.works
+        self.replay(change.records)
 
     def unregister(self, broker_id: int) -> None:
-        self.replay(broker_changes.unregister(self.state, self.metadata.brokers[broker_id]))
+        self.run(unregister_broker, UnregisterBrokerRequest(broker_id), 0, UnregisterBrokerResponse)
 
     def restart_uncleanly(self, broker_id: int) -> None:
         """Change the broker's partitions as for a registration after an unclean stop."""
-        self.replay(broker_partitions.records_for_unclean_restart(self.state, broker_id))
+        self.replay(Departure(broker_id, forgets=True).next_slice(self.state).records)
 
     def cordon(self, broker_id: int) -> None:
         """Cordon all log directories of the broker."""

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from kraft_wire.log.batch import Batch, record_values
+from kraft_wire.log.batch import Batch, frame_values, record_values
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
@@ -162,7 +162,7 @@ class QuorumNode:
         return done
 
     def propose(self, *values: bytes) -> None:
-        self.step(Propose(values or (b"record",)))
+        self.step(Propose(frame_values(values or (b"record",))))
 
     def step_flushed(self, end_offset: int, generation: int) -> None:
         """Report that a flush that began at this generation of the log is done."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.log.batch import Batch, frame_values, iter_records
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID, ElectionState
@@ -194,7 +194,7 @@ class LoneNode:
         return self.step(Tick())
 
     def propose(self, *values: bytes) -> list[Effect]:
-        return self.step(Propose(values or (b"record",)))
+        return self.step(Propose(frame_values(values or (b"record",))))
 
     def flush(self, batches: int | None = None) -> list[Effect]:
         """Flush everything, or only the next ``batches``."""

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 
 from kraft_wire.controller.brokers import broker_heartbeat, broker_registration
+from kraft_wire.controller.brokers.leaving import BrokerLeaving
 from kraft_wire.controller.cluster import allocate_producer_ids
 from kraft_wire.controller.decision.api_table import AnsweredBy, Api
 from kraft_wire.controller.decision.context import ControllerState, Round
 from kraft_wire.controller.decision.sessions import BrokerSessions
+from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.node import periodic_tasks
 from kraft_wire.controller.node.decisions import Decisions
 from kraft_wire.controller.node.events import ApiRequest
@@ -19,7 +21,6 @@ from kraft_wire.controller.node.raft_driver import RaftDriver
 from kraft_wire.controller.node.speculative_writes import Released, SpeculativeWrites
 from kraft_wire.controller.partitions import (
     alter_partition,
-    broker_partitions,
     cluster_view,
     partition_change,
 )
@@ -180,12 +181,21 @@ def a_fenced_broker_is_never_unfenced_on_a_busy_log(patch: Patch) -> None:
 
 @bug("ValidControllerState")
 def a_fenced_broker_keeps_its_places_in_isrs(patch: Patch) -> None:
-    patch.attribute(broker_partitions, "records_for_fenced", lambda state, broker_id: [])
+    _leave_no_isr(patch, WorkKind.FENCE)
 
 
 @bug("ValidControllerState")
 def a_broker_in_controlled_shutdown_keeps_its_places(patch: Patch) -> None:
-    patch.attribute(broker_partitions, "records_for_controlled_shutdown", lambda state, broker_id: [])
+    _leave_no_isr(patch, WorkKind.SHUT_DOWN)
+
+
+def _leave_no_isr(patch: Patch, kind: WorkKind) -> None:
+    real = BrokerLeaving.decide
+
+    def decide(self: BrokerLeaving, state: ControllerState, context: Any) -> Any:
+        return self._close(state, context, 0) if self.key.kind is kind else real(self, state, context)
+
+    patch.attribute(BrokerLeaving, "decide", decide)
 
 
 @bug("ValidBrokerState")

@@ -31,8 +31,8 @@ QUIET: Final = {
     "spark.python.unix.domain.socket.enabled": "false",
     "spark.sql.python.unix.domain.socket.enabled": "false",
 }
-"""Over a Unix socket, each Python worker that Spark ends prints a stack about a broken pipe: when Spark stops,
-and when the worker had nothing to do for a minute."""
+"""Over a Unix socket, each Python worker that Spark ends prints a stack about a broken pipe. Spark ends them
+when it stops, and after a minute without work."""
 CONNECT_PORT: Final = 15002
 CONNECT_TIMEOUT_S: Final = 10
 DEFAULT_MASTER: Final = "local[*]"

@@ -1,7 +1,8 @@
-"""Make the records of a change of a broker's state: the broker's own record, and those of its partitions.
+"""Decide on a change of a broker's state: the broker's own record, and those of its partitions.
 
 The order of the records is Kafka's (ReplicationControlManager.handleBroker*): partitions are moved off a
-broker before it is fenced, and onto it after it is unfenced.
+broker before it is fenced, and onto it after it is unfenced. Partitions are changed by works: the first piece
+is decided at once, and most clusters need no other.
 """
 
 from __future__ import annotations
@@ -9,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.controller.decision.context import ControllerState, VersionedRecord
+import msgspec
+
+from kraft_wire.controller.brokers.leaving import BrokerLeaving
+from kraft_wire.controller.decision.context import Context, ControllerState
+from kraft_wire.controller.decision.records import VersionedRecord, joined
+from kraft_wire.controller.decision.sessions import SessionChange, ShutdownBegun, ShutdownWaits
+from kraft_wire.controller.decision.work import Piece, Work, WorkKind
 from kraft_wire.controller.partitions import broker_partitions
 from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
@@ -23,58 +29,94 @@ UNFENCE: Final = -1
 IN_CONTROLLED_SHUTDOWN: Final = 1
 
 
-def fence(state: ControllerState, broker: BrokerRegistration) -> list[VersionedRecord]:
+class BrokerChange(msgspec.Struct, frozen=True):
+    """The beginning of a change: what is decided now, and the work that is left."""
+
+    records: Sequence[VersionedRecord] = ()
+    session_changes: Sequence[SessionChange] = ()
+    works: tuple[Work, ...] = ()
+
+
+def begin(
+    work: Work, state: ControllerState, context: Context, before: VersionedRecord | None = None
+) -> BrokerChange:
+    """Decide the first piece of a work, after a record that comes ``before`` it."""
+    piece = work.decide(state, context)
+    records = piece.records if before is None else joined([before], piece.records)
+    return BrokerChange(records, piece.session_changes, () if piece.is_last else (work,))
+
+
+def fence(state: ControllerState, broker: BrokerRegistration, context: Context) -> BrokerChange:
     """Remove the broker from every ISR, elect other leaders and fence it.
 
-    Returns no records if the broker is fenced already.
+    Nothing changes if the broker is fenced already, or is being fenced.
     """
-    if broker.fenced:
-        return []
-    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
-    return [*broker_partitions.records_for_fenced(state, broker.id), (change, 0)]
+    if broker.fenced or state.is_being_fenced(broker.id):
+        return BrokerChange()
+
+    def close(state: ControllerState, context: Context, count: int) -> Piece:
+        now = state.metadata.brokers.get(broker.id)
+        if now is None or now.epoch != broker.epoch or now.fenced:
+            return Piece((), is_last=True)
+        change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
+        return Piece([(change, 0)], is_last=True)
+
+    return begin(BrokerLeaving(WorkKind.FENCE, broker.id, close), state, context)
 
 
-def unfence(state: ControllerState, broker: BrokerRegistration) -> list[VersionedRecord]:
+def unfence(state: ControllerState, broker: BrokerRegistration) -> BrokerChange:
     """Unfence the broker, then elect it for partitions that have no leader."""
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=UNFENCE)
-    return [(change, 0), *broker_partitions.records_for_unfenced(state, broker.id)]
+    return BrokerChange([(change, 0), *broker_partitions.records_for_unfenced(state, broker.id)])
 
 
-def shut_down_gradually(state: ControllerState, broker: BrokerRegistration) -> list[VersionedRecord]:
-    """Begin or continue a controlled shutdown: move the broker's leaderships to other brokers."""
-    records = list(broker_partitions.records_for_controlled_shutdown(state, broker.id))
-    if broker.in_controlled_shutdown:
-        return records
-    change = BrokerRegistrationChangeRecord(
-        broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN
-    )
-    return [(change, 1), *records]
+def shut_down_gradually(state: ControllerState, broker: BrokerRegistration, context: Context) -> BrokerChange:
+    """Begin or continue a controlled shutdown: move the broker's leaderships to other brokers.
+
+    The broker may stop when all others have applied the last of the records.
+    """
+    if state.is_in_work(WorkKind.SHUT_DOWN, broker.id):
+        return BrokerChange()
+
+    def close(state: ControllerState, context: Context, count: int) -> Piece:
+        return Piece((), True, [ShutdownWaits(broker.id, state.next_offset + count - 1)])
+
+    before: VersionedRecord | None = None
+    if not broker.in_controlled_shutdown:
+        change = BrokerRegistrationChangeRecord(
+            broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN
+        )
+        before = change, 1
+    begun = begin(BrokerLeaving(WorkKind.SHUT_DOWN, broker.id, close), state, context, before)
+    offset = state.next_offset + len(begun.records) - 1
+    return BrokerChange(begun.records, [ShutdownBegun(broker.id, offset)], begun.works)
 
 
 def take_directories_offline(
-    state: ControllerState, broker: BrokerRegistration, offline: Sequence[Uuid]
-) -> list[VersionedRecord]:
+    state: ControllerState, broker: BrokerRegistration, offline: Sequence[Uuid], context: Context
+) -> BrokerChange:
     """Remove failed log directories from the registration, and the replicas in them from their ISRs."""
     lost = [directory for directory in offline if directory in broker.directories]
-    if not lost:
-        return []
-    online = tuple(directory for directory in broker.directories if directory not in lost)
-    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=online)
-    return [*broker_partitions.records_for_offline_directories(state, broker.id, lost), (change, 2)]
+    if not lost or state.is_in_work(WorkKind.DIRECTORIES, broker.id):
+        return BrokerChange()
+
+    def close(state: ControllerState, context: Context, count: int) -> Piece:
+        now = state.metadata.brokers.get(broker.id)
+        if now is None or now.epoch != broker.epoch:
+            return Piece((), is_last=True)
+        online = tuple(directory for directory in now.directories if directory not in lost)
+        change = BrokerRegistrationChangeRecord(broker_id=now.id, broker_epoch=now.epoch, log_dirs=online)
+        return Piece([(change, 2)], is_last=True)
+
+    return begin(BrokerLeaving(WorkKind.DIRECTORIES, broker.id, close, directories=lost), state, context)
 
 
-def cordon_directories(broker: BrokerRegistration, cordoned: Sequence[Uuid] | None) -> list[VersionedRecord]:
+def cordon_directories(broker: BrokerRegistration, cordoned: Sequence[Uuid] | None) -> BrokerChange:
     """Record the log directories that take no new replicas. None means that the broker did not report any."""
     known = broker.cordoned_directories
     if cordoned is None or (known is not None and set(cordoned) == set(known)):
-        return []
+        return BrokerChange()
     change = BrokerRegistrationChangeRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=tuple(cordoned)
     )
-    return [(change, 3)]
-
-
-def unregister(state: ControllerState, broker: BrokerRegistration) -> list[VersionedRecord]:
-    """Remove the broker from every ISR and ELR, and its registration. Its replicas stay assigned to it."""
-    record = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
-    return [*broker_partitions.records_for_unregistered(state, broker.id), (record, 0)]
+    return BrokerChange([(change, 3)])

@@ -11,12 +11,16 @@ after it began to stop stays fenced: only a delayed heartbeat, sent before, coul
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.brokers import broker_changes
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
-from kraft_wire.controller.decision.sessions import BrokerHeard, SessionChange, SessionEnded, ShutdownBegun
+from kraft_wire.controller.brokers.broker_changes import BrokerChange
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.records import joined
+from kraft_wire.controller.decision.sessions import BrokerHeard, SessionChange, SessionEnded
+from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import check_broker_epoch
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -40,29 +44,38 @@ def handle(state: ControllerState, request: BrokerHeartbeatRequest, version: int
     broker = check_broker_epoch(state, request.broker_id, request.broker_epoch)
     current = current_standing(state, broker)
     granted = next_standing(state, broker, current, request)
-    records = _transition(state, broker, current, granted)
-    records += _directory_changes(state, broker, request)
-    changes: list[SessionChange] = [
+    changes = [
+        _transition(state, broker, current, granted, context),
+        *_directory_changes(state, broker, request, context),
+    ]
+    session_changes: list[SessionChange] = [
         BrokerHeard(broker.id, broker.epoch, request.current_metadata_offset, context.monotonic_ms)
     ]
-    if granted is Standing.CONTROLLED_SHUTDOWN:
-        changes.append(ShutdownBegun(broker.id, state.next_offset + len(records) - 1))
-    elif granted is Standing.SHUTDOWN_NOW:
-        changes.append(SessionEnded(broker.id))
+    for change in changes:
+        session_changes += change.session_changes
+    if granted is Standing.SHUTDOWN_NOW:
+        session_changes.append(SessionEnded(broker.id))
     response = BrokerHeartbeatResponse(
         is_caught_up=is_caught_up(broker, request),
         is_fenced=granted in (Standing.FENCED, Standing.SHUTDOWN_NOW),
         should_shut_down=granted is Standing.SHUTDOWN_NOW,
     )
-    return Result(response, records, atomic=False, session_changes=changes)
+    return Result(
+        response,
+        joined(*[change.records for change in changes]),
+        atomic=False,
+        session_changes=session_changes,
+        works=[work for change in changes for work in change.works],
+    )
 
 
 def current_standing(state: ControllerState, broker: BrokerRegistration) -> Standing:
     """Return the state of the broker before this heartbeat.
 
-    A controlled shutdown that began with an earlier controller does not count: the broker asks again.
+    A controlled shutdown that began with an earlier controller does not count: the broker asks again. While
+    a broker is being fenced, it counts as fenced.
     """
-    if broker.fenced:
+    if broker.fenced or state.is_being_fenced(broker.id):
         return Standing.FENCED
     if state.sessions.is_shutting_down(broker.id):
         return Standing.CONTROLLED_SHUTDOWN
@@ -73,6 +86,8 @@ def next_standing(
     state: ControllerState, broker: BrokerRegistration, current: Standing, request: BrokerHeartbeatRequest
 ) -> Standing:
     """Return the state of the broker after this heartbeat."""
+    if state.is_being_fenced(broker.id):
+        return Standing.FENCED  # it may stop, or be unfenced, when it is in no ISR any more
     if current is Standing.FENCED:
         return _from_fenced(broker, request)
     if current is Standing.UNFENCED:
@@ -108,7 +123,7 @@ def _from_unfenced(
 
 def _from_controlled_shutdown(state: ControllerState, broker: BrokerRegistration) -> Standing:
     """Let the broker stop when it leads no partition and every active broker has applied that."""
-    if _leads_partitions(state, broker):
+    if state.is_in_work(WorkKind.SHUT_DOWN, broker.id) or _leads_partitions(state, broker):
         return Standing.CONTROLLED_SHUTDOWN
     others = (
         other.id
@@ -126,24 +141,26 @@ def _leads_partitions(state: ControllerState, broker: BrokerRegistration) -> boo
 
 
 def _transition(
-    state: ControllerState, broker: BrokerRegistration, current: Standing, granted: Standing
-) -> list[VersionedRecord]:
+    state: ControllerState,
+    broker: BrokerRegistration,
+    current: Standing,
+    granted: Standing,
+    context: Context,
+) -> BrokerChange:
     if granted is current:
-        return []
+        return BrokerChange()
     if granted is Standing.UNFENCED:
         return broker_changes.unfence(state, broker)
     if granted is Standing.CONTROLLED_SHUTDOWN:
-        return broker_changes.shut_down_gradually(state, broker)
-    return broker_changes.fence(state, broker)
+        return broker_changes.shut_down_gradually(state, broker, context)
+    return broker_changes.fence(state, broker, context)
 
 
 def _directory_changes(
-    state: ControllerState, broker: BrokerRegistration, request: BrokerHeartbeatRequest
-) -> list[VersionedRecord]:
+    state: ControllerState, broker: BrokerRegistration, request: BrokerHeartbeatRequest, context: Context
+) -> Iterator[BrokerChange]:
     level = state.metadata.features.metadata_version
-    records: list[VersionedRecord] = []
     if metadata_version.directory_assignment_supported(level):
-        records += broker_changes.take_directories_offline(state, broker, request.offline_log_dirs)
+        yield broker_changes.take_directories_offline(state, broker, request.offline_log_dirs, context)
     if metadata_version.cordoned_dirs_supported(level):
-        records += broker_changes.cordon_directories(broker, request.cordoned_log_dirs)
-    return records
+        yield broker_changes.cordon_directories(broker, request.cordoned_log_dirs)

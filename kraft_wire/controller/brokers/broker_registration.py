@@ -1,7 +1,8 @@
 """Serve BrokerRegistration (62): let a broker process join the cluster. KIP-500, KIP-584, KIP-966.
 
-A new broker is fenced. Its epoch is the offset of the first record of this decision. If the same process
-(incarnation id) registers again, its registration is replaced, but epoch and state stay. If a new process
+A new broker is fenced. Its epoch is the offset of the first record of this decision; of its last piece, if it
+takes several steps. If the same process (incarnation id) registers again, its registration is replaced, but
+epoch and state stay. If a new process
 registers, the replicas of its predecessor are first removed from the ISRs. The RegisterBrokerRecord comes
 last: the records may be split into batches, and if only the first are committed the broker registers again.
 Versions: 1 adds isMigratingZkBroker (always rejected), 2 log directories, 3 the previous epoch, 4 features
@@ -10,12 +11,14 @@ with minimum 0. Rules: ClusterControlManager.registerBroker.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.controller.brokers.leaving import BrokerLeaving
 from kraft_wire.controller.brokers.listener_checks import check_listeners
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.sessions import BrokerRegistered
-from kraft_wire.controller.partitions import broker_partitions
+from kraft_wire.controller.decision.work import Piece, Work, WorkKind
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.metadata.partitions.partition import is_reserved_directory
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -42,24 +45,51 @@ def handle(
     is alive; INVALID_REGISTRATION for impossible listeners, directories or features; UNSUPPORTED_VERSION for
     a broker that does not support a finalized feature.
     """
+    _check(state, request, context)
     existing = state.metadata.brokers.get(request.broker_id)
+    works: list[Work] = []
+    if existing is not None and existing.incarnation_id == request.incarnation_id:
+        piece = _register(state, request, existing)
+    else:
+        work = BrokerLeaving(
+            WorkKind.REGISTER,
+            request.broker_id,
+            partial(_replace, request),
+            forgets=_may_have_lost_records(state, request, version, existing),
+        )
+        piece = work.decide(state, context)
+        works = [] if piece.is_last else [work]
+    return Result(
+        piece.response, piece.records, atomic=False, session_changes=piece.session_changes, works=works
+    )
+
+
+def _check(state: ControllerState, request: BrokerRegistrationRequest, context: Context) -> None:
     _check_cluster(state, request)
-    _check_duplicate(state, request, existing, context)
+    _check_duplicate(state, request, state.metadata.brokers.get(request.broker_id), context)
     _check_directories(state, request)
     check_listeners(f"broker {request.broker_id}", request.listeners, ErrorCode.INVALID_REGISTRATION)
     _check_features(state, request)
-    amends = existing is not None and existing.incarnation_id == request.incarnation_id
-    records: list[VersionedRecord] = []
-    if not amends:
-        records += _cleanup(state, request, version, existing)
-    record = _registration(state, request, existing if amends else None)
+
+
+def _replace(
+    request: BrokerRegistrationRequest, state: ControllerState, context: Context, count: int
+) -> Piece:
+    """Register a new process, now that no ISR has its predecessor any more."""
+    _check(state, request, context)  # again, because this may be a later step
+    return _register(state, request, None)
+
+
+def _register(
+    state: ControllerState, request: BrokerRegistrationRequest, amended: BrokerRegistration | None
+) -> Piece:
+    record = _registration(state, request, amended)
     level = state.metadata.features.metadata_version
-    records.append((record, metadata_version.register_broker_record_version(level)))
-    return Result(
+    return Piece(
+        [(record, metadata_version.register_broker_record_version(level))],
+        True,
+        [BrokerRegistered(request.broker_id, record.broker_epoch)],
         BrokerRegistrationResponse(broker_epoch=record.broker_epoch),
-        records,
-        atomic=False,
-        session_changes=[BrokerRegistered(request.broker_id, record.broker_epoch)],
     )
 
 
@@ -141,26 +171,23 @@ def _check_level(
         )
 
 
-def _cleanup(
+def _may_have_lost_records(
     state: ControllerState,
     request: BrokerRegistrationRequest,
     version: int,
     existing: BrokerRegistration | None,
-) -> list[VersionedRecord]:
-    """Return the records that remove the predecessor's replicas from their ISRs.
+) -> bool:
+    """Whether the broker has to leave the ELRs, with the feature of eligible leader replicas (KIP-966).
 
-    After an unclean stop a broker may have lost records that it acknowledged, so with eligible leader
-    replicas (KIP-966) it leaves the ELR as well. The stop was clean if the broker names the epoch of its
-    predecessor.
+    After an unclean stop it may have lost records that it acknowledged. The stop was clean if the broker
+    names the epoch of its predecessor.
     """
     stopped_cleanly = (
         version >= FIRST_VERSION_WITH_PREVIOUS_EPOCH
         and existing is not None
         and existing.epoch == request.previous_broker_epoch
     )
-    if state.metadata.features.elr_enabled and not stopped_cleanly:
-        return list(broker_partitions.records_for_unclean_restart(state, request.broker_id))
-    return list(broker_partitions.records_for_fenced(state, request.broker_id))
+    return state.metadata.features.elr_enabled and not stopped_cleanly
 
 
 def _registration(

@@ -29,5 +29,8 @@ def fence_one_stale_broker(state: ControllerState, context: Context) -> Round:
         broker = state.metadata.brokers.get(broker_id)
         if broker is None or broker.epoch != epoch or broker.fenced:
             continue
-        return Round(fence(state, broker), more=position + 1 < len(stale), session_changes=ended)
+        change = fence(state, broker, context)
+        return Round(
+            change.records, more=position + 1 < len(stale), session_changes=ended, works=change.works
+        )
     return Round(session_changes=ended)

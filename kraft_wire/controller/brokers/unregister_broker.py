@@ -6,24 +6,48 @@ registers again. Rules: ReplicationControlManager.unregisterBroker.
 
 from __future__ import annotations
 
-from kraft_wire.controller.brokers import broker_changes
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kraft_wire.controller.brokers.leaving import BrokerLeaving
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.sessions import BrokerUnregistered
+from kraft_wire.controller.decision.work import Piece, WorkKind
 from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
+
+if TYPE_CHECKING:
+    from kraft_wire.metadata.brokers import BrokerRegistration
 
 
 def handle(
     state: ControllerState, request: UnregisterBrokerRequest, version: int, context: Context
 ) -> Result:
     """Remove the registration. Raises ApiError(BROKER_ID_NOT_REGISTERED)."""
-    broker = state.metadata.brokers.get(request.broker_id)
-    if broker is None:
-        raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {request.broker_id} is not registered")
-    return Result(
-        UnregisterBrokerResponse(),
-        broker_changes.unregister(state, broker),
-        atomic=False,
-        session_changes=[BrokerUnregistered(broker.id)],
+    _registration(state, request.broker_id)
+    work = BrokerLeaving(
+        WorkKind.UNREGISTER, request.broker_id, partial(_unregister, request.broker_id), forgets=True
     )
+    piece = work.decide(state, context)
+    return Result(
+        piece.response,
+        piece.records,
+        atomic=False,
+        session_changes=piece.session_changes,
+        works=() if piece.is_last else [work],
+    )
+
+
+def _unregister(broker_id: int, state: ControllerState, context: Context, count: int) -> Piece:
+    broker = _registration(state, broker_id)
+    record = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
+    return Piece([(record, 0)], True, [BrokerUnregistered(broker.id)], UnregisterBrokerResponse())
+
+
+def _registration(state: ControllerState, broker_id: int) -> BrokerRegistration:
+    broker = state.metadata.brokers.get(broker_id)
+    if broker is None:
+        raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker_id} is not registered")
+    return broker

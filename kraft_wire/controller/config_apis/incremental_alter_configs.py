@@ -19,7 +19,8 @@ from typing import Final
 
 from kraft_wire.configs.schema import ALL_BROKERS, MIN_INSYNC_REPLICAS, keys_of
 from kraft_wire.configs.validation import validate_configs, validate_resource
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.protocol.errors import ApiError, ErrorCode

@@ -8,12 +8,14 @@ repeat a run exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from kraft_wire.configs.layers import ConfigLayers
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.work import Work, WorkKey, WorkKind
 from kraft_wire.metadata.features.supported import KRAFT_VERSION
 from kraft_wire.protocol.errors import ApiError
 from kraft_wire.protocol.message import Message
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
     from kraft_wire.controller.settings import Settings
     from kraft_wire.metadata.state import MetadataState
     from kraft_wire.security.authorization import AclOperation, Resource
-
-VersionedRecord = tuple[Message, int]
-"""A metadata record and the version at which it is written."""
 
 
 class Entropy(Protocol):
@@ -90,7 +89,7 @@ class ControllerState(msgspec.Struct):
     ``next_offset`` is the offset of the next record to be written; it becomes the broker epoch of a new
     registration. ``cluster_id`` is the id of the cluster; ``leader_id``, ``epoch`` and ``kraft_version`` are
     copies of raft's. ``voter_ids`` are the ids of the current voters; ``silent_voter_ids`` are those from
-    which this node, as the leader, hears nothing.
+    which this node, as the leader, hears nothing. ``in_work`` are the works in progress.
     """
 
     metadata: MetadataState
@@ -104,6 +103,20 @@ class ControllerState(msgspec.Struct):
     kraft_version: int = 0
     voter_ids: tuple[int, ...] = ()
     silent_voter_ids: tuple[int, ...] = ()
+    in_work: Collection[WorkKey] = ()
+
+    @property
+    def leaving_broker_ids(self) -> set[int]:
+        """The brokers that are being taken out of the ISRs: they can't lead or join an ISR."""
+        return {key.broker_id for key in self.in_work if key.kind.broker_leaves}
+
+    def is_being_fenced(self, broker_id: int) -> bool:
+        """Whether work is in progress after which the broker will be fenced, replaced or unregistered."""
+        return any(key.broker_id == broker_id and key.kind.fences for key in self.in_work)
+
+    def is_in_work(self, kind: WorkKind, broker_id: int) -> bool:
+        """Whether this work is in progress."""
+        return WorkKey(kind, broker_id) in self.in_work
 
     @property
     def config_layers(self) -> ConfigLayers:
@@ -122,21 +135,25 @@ class Result(msgspec.Struct):
     """The decision on one request: records to commit, and the response to send when they are committed.
 
     ``atomic`` records must be in one batch; other records may be split. ``session_changes`` are applied in
-    order after the records are appended.
+    order after the records are appended. ``works`` are what is left to decide in later steps. If the response
+    is None, the last piece of the only work has it.
     """
 
-    response: Message
+    response: Message | None
     records: Sequence[VersionedRecord] = ()
     atomic: bool = True
     session_changes: Sequence[SessionChange] = ()
+    works: Sequence[Work] = ()
 
 
 class Round(msgspec.Struct, frozen=True):
     """The decision of one run of a periodic task.
 
-    ``more`` is set when there is work left for another run soon. The records may be split into batches.
+    ``more`` is set when another run is needed soon. The records may be split into batches. ``works`` are what
+    is left to decide in later steps.
     """
 
     records: Sequence[VersionedRecord] = ()
     more: bool = False
     session_changes: Sequence[SessionChange] = ()
+    works: Sequence[Work] = ()

@@ -48,6 +48,13 @@ class ShutdownBegun(msgspec.Struct, frozen=True, gc=False):
     offset: int
 
 
+class ShutdownWaits(msgspec.Struct, frozen=True, gc=False):
+    """The last record of a controlled shutdown is at ``offset``: all other brokers must apply it first."""
+
+    broker_id: int
+    offset: int
+
+
 class SessionEnded(msgspec.Struct, frozen=True, gc=False):
     """A session timed out, or its broker was granted a shutdown. The next heartbeat starts it again.
 
@@ -66,7 +73,9 @@ class BrokerUnregistered(msgspec.Struct, frozen=True, gc=False):
     broker_id: int
 
 
-SessionChange = BrokerRegistered | BrokerHeard | ShutdownBegun | SessionEnded | BrokerUnregistered
+SessionChange = (
+    BrokerRegistered | BrokerHeard | ShutdownBegun | ShutdownWaits | SessionEnded | BrokerUnregistered
+)
 
 
 class BrokerSession(msgspec.Struct, frozen=True, gc=False):
@@ -114,6 +123,9 @@ class BrokerSessions:
                     self._sessions[broker_id] = self._session_at(broker_id, broker_epoch)
                 case ShutdownBegun(broker_id, offset):
                     if not self.is_shutting_down(broker_id):
+                        self._replace(broker_id, controlled_shutdown_offset=offset)
+                case ShutdownWaits(broker_id, offset):
+                    if self.is_shutting_down(broker_id):
                         self._replace(broker_id, controlled_shutdown_offset=offset)
                 case SessionEnded(broker_id):
                     if broker_id in self._sessions:

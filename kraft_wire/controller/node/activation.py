@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, static_min_insync_replicas
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.metadata.features.supported import ELIGIBLE_LEADER_REPLICAS_VERSION

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kraft_wire.controller.decision.api_table import Api, ApiTable
-from kraft_wire.controller.decision.context import Context, ControllerState, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.activation import activation_result
-from kraft_wire.controller.node.effects import Activated, FirstWrite, HandlerFailed, RecordsAppended
+from kraft_wire.controller.node.effects import (
+    Activated,
+    FirstWrite,
+    HandlerFailed,
+    RecordsAppended,
+    WorkFailed,
+)
 from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.periodic_tasks import Schedule, periodic_tasks
@@ -18,6 +25,7 @@ from kraft_wire.controller.node.speculative_writes import (
     prepare,
     prepare_records,
 )
+from kraft_wire.controller.node.works import WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -27,6 +35,8 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Propose
 
 THIS_NODE = Caller(listener="")
+MOST_UNCOMMITTED_RECORDS = 40_000
+"""Works wait while so many records aren't committed, so that they take little memory."""
 
 
 class Decisions:
@@ -54,6 +64,7 @@ class Decisions:
         self._make_context = make_context
         self._writes = SpeculativeWrites(state)
         self._schedule = Schedule(periodic_tasks(state.settings))
+        self._works = WorkQueue(state)
         self._led_since_ms = 0
         self._first_write_offset: int | None = None
 
@@ -92,7 +103,7 @@ class Decisions:
         """Stop being the active controller: undo what is not committed, and refuse the waiting requests."""
         self.is_active = False
         self._schedule.deactivate()
-        for request in self._writes.revert():
+        for request in [*self._writes.revert(), *self._works.clear()]:
             self._outbox.refuse(
                 request, ErrorCode.NOT_CONTROLLER, "the leadership moved before this was committed"
             )
@@ -102,7 +113,9 @@ class Decisions:
         self._schedule.deactivate()
 
     def next_deadline_ms(self) -> int | None:
-        """Return the time at which the next periodic task is due."""
+        """Return the time at which the next periodic task is due; now, if there is work to continue."""
+        if self._can_work:
+            return self._outbox.now.monotonic_ms
         return self._schedule.next_deadline_ms()
 
     def committed(self, high_watermark: int) -> None:
@@ -131,13 +144,58 @@ class Decisions:
             return
         except Exception as error:  # noqa: BLE001 - an internal error of a handler fails one request only: nothing has changed
             self._outbox.emit(HandlerFailed(request.api_key, request.version, error))
-            self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
+            self._fail(request)
             return
         self._append(batches, request.request, result.response)
         self._state.sessions.apply(result.session_changes)
-        released = self._writes.release_when_committed(request, result.response, self._seen_end(api))
+        if result.response is None:
+            self._works.add(result.works, request)
+            return
+        self._works.add(result.works, None)
+        self._answer(request, result.response, self._seen_end(api))
+
+    def _answer(self, request: ApiRequest, response: Message, seen_end: int) -> None:
+        released = self._writes.release_when_committed(request, response, seen_end)
         if released is not None:
             self._outbox.reply(request.token, released.response)
+
+    @property
+    def _can_work(self) -> bool:
+        """Whether there is a work to continue now. Works wait while too much isn't committed yet."""
+        uncommitted = self._core.log_end_offset - self._writes.committed_offset
+        return bool(self._works) and uncommitted < MOST_UNCOMMITTED_RECORDS
+
+    def continue_work(self) -> None:
+        """Decide the next piece of a work, if there is one and it may continue."""
+        if not self.is_active or not self._can_work:
+            return
+        work, request = self._works.next
+        self._state.next_offset = self._core.log_end_offset
+        try:
+            piece = work.decide(self._state, self._make_context(THIS_NODE))
+            batches = prepare_records(piece.records, atomic=False)
+        except ApiError as error:
+            self._works.end()
+            if request is not None:
+                self._outbox.report_refusal(request, error)
+            return
+        except Exception as error:  # noqa: BLE001 - as in ``decide``: this work fails, nothing else
+            self._works.end()
+            self._outbox.emit(WorkFailed(work.key, error))
+            if request is not None:
+                self._fail(request)
+            return
+        self._append(batches, request.request if request else None, piece.response)
+        self._state.sessions.apply(piece.session_changes)
+        if not piece.is_last:
+            self._works.rotate()
+            return
+        self._works.end()
+        if request is not None and piece.response is not None:
+            self._answer(request, piece.response, self._core.log_end_offset)
+
+    def _fail(self, request: ApiRequest) -> None:
+        self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
 
     def run_due_tasks(self) -> None:
         """Run the periodic tasks that are due."""
@@ -147,6 +205,7 @@ class Decisions:
             done = task.run(self._state, self._make_context(THIS_NODE))
             self._append(prepare_records(done.records, atomic=False))
             self._state.sessions.apply(done.session_changes)
+            self._works.add(done.works, None)
             if done.more:
                 self._schedule.continue_soon(task, now_ms)
 
@@ -170,7 +229,7 @@ class Decisions:
     ) -> None:
         for batch in batches:
             base_offset = self._core.log_end_offset
-            self._raft.drive(Propose(batch.values))
+            self._raft.drive(Propose(batch.framed))
             if not self.is_active:
                 raise InvariantViolated("a proposal ended the leadership that it was made in")
             self._writes.apply(batch, base_offset)

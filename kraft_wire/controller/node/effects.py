@@ -6,7 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
-from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.work import WorkKey
 from kraft_wire.controller.node.events import Caller
 from kraft_wire.controller.reading import consumer_list_offsets
 from kraft_wire.controller.reading.consumer_fetch import ConsumerRead, LogView
@@ -105,7 +106,22 @@ class HandlerFailed(msgspec.Struct, frozen=True):
     error: Exception
 
 
-NodeNotice = raft_effects.Notice | Activated | FirstWrite | RecordsAppended | RequestRefused | HandlerFailed
+class WorkFailed(msgspec.Struct, frozen=True):
+    """A work failed with an internal error. What it decided before stays; the rest is dropped."""
+
+    key: WorkKey
+    error: Exception
+
+
+NodeNotice = (
+    raft_effects.Notice
+    | Activated
+    | FirstWrite
+    | RecordsAppended
+    | RequestRefused
+    | HandlerFailed
+    | WorkFailed
+)
 """Facts about this node. They are reported; nothing has to be done for them to become true."""
 
 NodeEffect = (

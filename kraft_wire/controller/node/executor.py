@@ -56,4 +56,5 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
     nx.RecordsAppended: _notice,
     nx.RequestRefused: _notice,
     nx.HandlerFailed: _notice,
+    nx.WorkFailed: _notice,
 }

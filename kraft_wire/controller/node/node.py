@@ -13,13 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kraft_wire.controller.decision.api_table import ApiTable
-from kraft_wire.controller.decision.context import (
-    Authorizer,
-    Context,
-    ControllerState,
-    Entropy,
-    VersionedRecord,
-)
+from kraft_wire.controller.decision.context import Authorizer, Context, ControllerState, Entropy
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.consumer_reads import ConsumerReads
 from kraft_wire.controller.node.decisions import Decisions
 from kraft_wire.controller.node.effects import (
@@ -156,6 +151,7 @@ class Node:
                 self._notice_pause()
                 self._raft.drive(event)
                 self._decisions.run_due_tasks()
+                self._decisions.continue_work()
                 self._consumers.answer_parked(self._high_watermark)
                 self._snapshot_if_due()
             case _:

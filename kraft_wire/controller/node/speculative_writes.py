@@ -14,12 +14,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from kraft_wire.controller.decision.context import ControllerState, Result, VersionedRecord
+from kraft_wire.controller.decision.context import ControllerState, Result
+from kraft_wire.controller.decision.records import Records, VersionedRecord, parts_of
 from kraft_wire.controller.node.events import ApiRequest
-from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES
+from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES, FramedRecords, frame_values
+from kraft_wire.log.record import encode_records
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.raft.errors import InvariantViolated
 
 MAX_RECORDS_PER_BATCH = 10_000
 """QuorumController.MAX_RECORDS_PER_USER_OP. A larger decision is split, or rejected if it is atomic."""
@@ -29,10 +32,10 @@ MAX_BATCH_BYTES = MAX_BATCH_SIZE_BYTES - 1024
 
 
 class PreparedBatch(NamedTuple):
-    """The records of one batch, and their encoded values."""
+    """The records of one batch, and their bytes."""
 
     records: Sequence[VersionedRecord]
-    values: tuple[bytes, ...]
+    framed: FramedRecords
 
 
 class Released(NamedTuple):
@@ -59,7 +62,10 @@ def prepare(result: Result) -> list[PreparedBatch]:
 
 def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list[PreparedBatch]:
     """Do the same as ``prepare`` for records without a response."""
-    batches = list(_split(records))
+    if isinstance(records, Records):
+        batches = list(_whole(records))
+    else:
+        batches = list(_split(records))
     if atomic and len(batches) > 1:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
@@ -67,6 +73,24 @@ def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list
             f"{MAX_RECORDS_PER_BATCH} records and {MAX_BATCH_BYTES} bytes: split the request",
         )
     return batches
+
+
+def _whole(records: Records) -> Iterator[PreparedBatch]:
+    """Encode records in parts. They are few enough for one batch."""
+    pieces: list[bytes] = []
+    count = 0
+    for part in records.parts:
+        if isinstance(part, Sequence):
+            values = [encode_metadata_record(record, version) for record, version in part]
+            pieces += encode_records(values, first_delta=count)
+        else:
+            pieces.append(part.encode(count))
+        count += len(part)
+    size_bytes = sum(map(len, pieces))
+    if count > MAX_RECORDS_PER_BATCH or size_bytes > MAX_BATCH_BYTES:
+        raise InvariantViolated(f"a piece of work has {count} records of {size_bytes} bytes")
+    if count:
+        yield PreparedBatch(records, FramedRecords(pieces, count))
 
 
 def _split(records: Sequence[VersionedRecord]) -> Iterator[PreparedBatch]:
@@ -79,7 +103,7 @@ def _split_by_size(records: list[VersionedRecord]) -> Iterator[PreparedBatch]:
     values = tuple(encode_metadata_record(record, version) for record, version in records)
     # The framing of a record in a batch takes at most 20 bytes.
     if sum(map(len, values)) + 20 * len(values) <= MAX_BATCH_BYTES:
-        yield PreparedBatch(records, values)
+        yield PreparedBatch(records, frame_values(values))
     elif len(records) == 1:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
@@ -99,6 +123,11 @@ class SpeculativeWrites:
         self._parked: deque[_Parked] = deque()
         self._committed_offset = 0
 
+    @property
+    def committed_offset(self) -> int:
+        """The high watermark."""
+        return self._committed_offset
+
     def begin(self, committed_offset: int) -> None:
         """Start recording changes, so that they can be undone down to ``committed_offset``."""
         self._committed_offset = committed_offset
@@ -106,10 +135,16 @@ class SpeculativeWrites:
 
     def apply(self, batch: PreparedBatch, base_offset: int) -> None:
         """Apply a batch that was just appended at ``base_offset``."""
-        replay = self._state.metadata.replay
-        for offset, (record, _) in enumerate(batch.records, base_offset):
-            replay(record, offset)
-        self._state.next_offset = base_offset + len(batch.records)
+        metadata = self._state.metadata
+        offset = base_offset
+        for part in parts_of(batch.records):
+            if isinstance(part, Sequence):
+                for position, (record, _) in enumerate(part, offset):
+                    metadata.replay(record, position)
+            else:
+                metadata.apply_changes(part, offset)
+            offset += len(part)
+        self._state.next_offset = offset
 
     def release_when_committed(
         self, request: ApiRequest, response: Message, log_end_offset: int

@@ -5,8 +5,9 @@ Since version 3 every proposed member has its broker epoch (KIP-903); -1 is not 
 
 from __future__ import annotations
 
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
-from kraft_wire.controller.partitions.cluster_view import ClusterView, check_broker_epoch, is_active
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.partitions.cluster_view import ClusterView, check_broker_epoch
 from kraft_wire.controller.partitions.partition_change import NO_RECOVERY_CHANGE, Goal
 from kraft_wire.metadata.partitions.partition import (
     NO_LEADER_CHANGE,
@@ -136,7 +137,7 @@ class _Alteration:
         registration = self._view.state.metadata.brokers.get(member.broker_id)
         return (
             registration is not None
-            and is_active(registration)
+            and member.broker_id in self._view.active
             and member.broker_epoch in (_ANY_EPOCH, registration.epoch)
         )
 

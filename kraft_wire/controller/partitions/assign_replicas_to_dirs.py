@@ -5,7 +5,8 @@ If the directory of a replica is not online, the broker leaves the ISR of that p
 
 from __future__ import annotations
 
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.broker_partitions import records_for_offline_replicas
 from kraft_wire.controller.partitions.cluster_view import ClusterView, check_broker_epoch
 from kraft_wire.controller.partitions.partition_change import Goal

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, effective_topic_config
-from kraft_wire.controller.decision.context import ControllerState, VersionedRecord
+from kraft_wire.controller.decision.context import ControllerState
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.partition_change import Election, Goal, Rules, partition_change
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.features.metadata_version import directory_assignment_supported
@@ -62,17 +63,22 @@ class ClusterView:
         self.metadata_version = state.metadata.features.metadata_version
         self.elr_enabled = state.metadata.features.elr_enabled
         self.directories_supported = directory_assignment_supported(self.metadata_version)
+        self._leaving = state.leaving_broker_ids
         active = {broker.id for broker in state.metadata.brokers.values() if is_active(broker)}
-        self.active = frozenset(active.union(arriving).difference(unavailable))
+        self.active = frozenset(active.union(arriving).difference(unavailable, self._leaving))
         self._min_isr: dict[Uuid, int] = {}
         self._unclean_election: dict[Uuid, bool] = {}
 
     def usable_brokers(self) -> list[UsableBroker]:
-        """Return the brokers that may get new replicas."""
+        """Return the brokers that may get new replicas.
+
+        A broker that has stopped may, as a fenced one: only its session says that it is still shutting down
+        (BrokerHeartbeatManager.usableBrokers).
+        """
         return [
-            UsableBroker(broker.id, broker.rack, broker.fenced)
+            UsableBroker(broker.id, broker.rack, broker.fenced or broker.id in self._leaving)
             for broker in self.state.metadata.brokers.values()
-            if not broker.in_controlled_shutdown and broker.has_uncordoned_directory
+            if not self.state.sessions.is_shutting_down(broker.id) and broker.has_uncordoned_directory
         ]
 
     def default_directory(self, broker_id: int) -> Uuid:

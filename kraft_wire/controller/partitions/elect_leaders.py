@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kraft_wire.controller.decision.context import Context, ControllerState, Result, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.metadata.features.metadata_version import (
     directory_assignment_supported,
     leader_epoch_bump_on_isr_shrink,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kraft_wire.controller.decision.context import Context, ControllerState, Round, VersionedRecord
+from kraft_wire.controller.decision.context import Context, ControllerState, Round
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.partition_change import Election, Goal
 

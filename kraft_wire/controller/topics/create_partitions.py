@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kraft_wire.controller.decision.context import (
-    Context,
-    ControllerState,
-    Result,
-    VersionedRecord,
-    refused,
-)
+from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
     check_assignment,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.placement import Assignment
 from kraft_wire.metadata.features.metadata_version import partition_record_version

@@ -35,7 +35,7 @@ PAD: Final = -1
 _FIRST_ROWS: Final = 1024
 _FIRST_WIDTH: Final = 3
 
-Number = TypeVar("Number", "np.int32", "np.int8")
+Number = TypeVar("Number", "np.int32", "np.int8", "np.bool_")
 Rare = tuple[Ids, Ids, Ids, Ids]
 """Removing and adding replicas, eligible leader replicas, last known ELR: empty for nearly all partitions."""
 
@@ -47,6 +47,9 @@ class DirectoryNumbers:
         self._ids: list[Uuid] = []
         self._numbers: dict[Uuid, int] = {}
         self.of((DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, DIRECTORY_LOST))
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def of(self, directories: tuple[Uuid, ...]) -> Ids:
         """Return the numbers of these ids. New ids get new numbers."""
@@ -106,16 +109,27 @@ class Changes(msgspec.Struct, frozen=True):
     isr: Int32s
     isr_given: NDArray[np.bool_]
 
-    def part(self, changes: slice) -> Changes:
+    def part(self, changes: slice | NDArray[np.bool_]) -> Changes:
         """Return some of the changes."""
         return Changes(*[column[changes] for column in msgspec.structs.astuple(self)])
+
+
+class Before(msgspec.Struct, frozen=True):
+    """What rows held before they were changed."""
+
+    leader: Int32s
+    leader_epoch: Int32s
+    partition_epoch: Int32s
+    recovery_state: NDArray[np.int8]
+    isr: Int32s
 
 
 class PartitionColumns:
     """The columns, with methods to read and write one row or a run of rows.
 
-    ``owner`` holds the ordinal of the topic that a row belongs to; it has no meaning in a FREE row. The
-    caller allocates the rows (see RowAllocator). ``reserve`` must create a row before it is used.
+    ``owner`` holds the ordinal of the topic that a row belongs to; it has no meaning in a FREE row. ``rare``
+    says whether any of a row's rare lists has elements; the lists themselves are kept by the caller, who also
+    allocates the rows (see RowAllocator). ``reserve`` must create a row before it is used.
     """
 
     def __init__(self) -> None:
@@ -127,6 +141,7 @@ class PartitionColumns:
         self.partition_epoch: Int32s = np.empty(0, np.int32)
         self.recovery_state: NDArray[np.int8] = np.empty(0, np.int8)
         self.owner: Int32s = np.empty(0, np.int32)
+        self.rare: NDArray[np.bool_] = np.empty(0, np.bool_)
         self.replicas: Int32s = np.empty((0, 0), np.int32)
         self.isr: Int32s = np.empty((0, 0), np.int32)
         self.directories: Int32s = np.empty((0, 0), np.int32)
@@ -138,6 +153,7 @@ class PartitionColumns:
         return (
             self.leader.nbytes * 4
             + self.recovery_state.nbytes
+            + self.rare.nbytes
             + self.replicas.nbytes
             + self.isr.nbytes
             + self.directories.nbytes
@@ -190,10 +206,15 @@ class PartitionColumns:
         """Set the owner of rows."""
         self._owner[row] = owner
 
+    def set_rare(self, row: int, *, is_rare: bool) -> None:
+        """Set whether a row has rare lists."""
+        self._rare[row] = is_rare
+
     def clear(self, start: int, count: int = 1) -> None:
         """Make rows FREE."""
         end = start + count
         self.leader[start:end] = FREE
+        self.rare[start:end] = False
         self.replicas[start:end] = PAD
         self.isr[start:end] = PAD
         self.directories[start:end] = PAD
@@ -201,6 +222,7 @@ class PartitionColumns:
     def move(self, start: int, count: int, to: int, owner: int) -> None:
         """Move an owner's run of rows to a place that doesn't overlap. The old rows become FREE."""
         self.paste(to, self.copy(start, count), owner)
+        self.rare[to : to + count] = self.rare[start : start + count]
         self.clear(start, count)
 
     def copy(self, start: int, count: int) -> Block:
@@ -217,7 +239,8 @@ class PartitionColumns:
         )
 
     def paste(self, start: int, block: Block, owner: int) -> None:
-        """Write a block into FREE rows. The block may be narrower or wider than the columns are now."""
+        """Write a block into FREE rows, without rare lists. The block may be narrower or wider than the
+        columns are now."""
         count, width = block.replicas.shape
         if width > self.width:
             self._resize(self._rows, width)
@@ -230,6 +253,26 @@ class PartitionColumns:
         self.replicas[rows, :width] = block.replicas
         self.isr[rows, :width] = block.isr
         self.directories[rows, :width] = block.directories
+
+    def copy_changing(self, rows: NDArray[np.intp]) -> Before:
+        """Return a copy of what ``change`` may change in these rows."""
+        return Before(
+            self.leader[rows],
+            self.leader_epoch[rows],
+            self.partition_epoch[rows],
+            self.recovery_state[rows],
+            self.isr[rows],
+        )
+
+    def put_changing(self, rows: NDArray[np.intp], before: Before) -> None:
+        """Write back what ``copy_changing`` returned."""
+        width = before.isr.shape[1]
+        self.leader[rows] = before.leader
+        self.leader_epoch[rows] = before.leader_epoch
+        self.partition_epoch[rows] = before.partition_epoch
+        self.recovery_state[rows] = before.recovery_state
+        self.isr[rows, :width] = before.isr
+        self.isr[rows, width:] = PAD
 
     def highest_epoch(self, rows: NDArray[np.intp]) -> int:
         """Return the highest leader or partition epoch of these rows."""
@@ -260,6 +303,7 @@ class PartitionColumns:
         self.partition_epoch = _grown(self.partition_epoch, kept, (rows,), 0)
         self.recovery_state = _grown(self.recovery_state, kept, (rows,), 0)
         self.owner = _grown(self.owner, kept, (rows,), 0)
+        self.rare = _grown(self.rare, kept, (rows,), 0)
         self.replicas = _grown(self.replicas, kept, (rows, width), PAD)
         self.isr = _grown(self.isr, kept, (rows, width), PAD)
         self.directories = _grown(self.directories, kept, (rows, width), PAD)
@@ -268,6 +312,7 @@ class PartitionColumns:
         self._partition_epoch = self.partition_epoch.data
         self._recovery_state = self.recovery_state.data
         self._owner = self.owner.data
+        self._rare = self.rare.data
         self._replicas = self.replicas.reshape(-1).data
         self._isr = self.isr.reshape(-1).data
         self._directories = self.directories.reshape(-1).data

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from kraft_wire.metadata.journal import Inverse, Journal
-from kraft_wire.metadata.partitions.columns import FREE, Block, PartitionColumns, Rare
+from kraft_wire.metadata.partitions.columns import FREE, Before, Block, Changes, PartitionColumns, Rare
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 from kraft_wire.metadata.partitions.rows import RowAllocator
@@ -39,6 +39,24 @@ class _RemovedPartitions(msgspec.Struct, frozen=True):
     count: int
 
 
+class Places(msgspec.Struct, frozen=True):
+    """Partitions by topic and index. ``counts[n]`` successive ``indexes`` are of ``topics[n]``."""
+
+    topics: list[TopicRows]
+    counts: Rows
+    indexes: Int32s
+
+    def rows(self) -> Rows:
+        """Return the rows where the partitions are now."""
+        starts = np.array([topic.start for topic in self.topics], np.intp)
+        return np.repeat(starts, self.counts) + self.indexes
+
+    def topic_ids(self) -> NDArray[np.uint8]:
+        """Return the topic ids, one row of 16 bytes for each partition."""
+        ids = np.frombuffer(b"".join([topic.id for topic in self.topics]), np.uint8).reshape(-1, 16)
+        return np.repeat(ids, self.counts, axis=0)
+
+
 class Partitions:
     """The partitions of all topics, in columns.
 
@@ -55,6 +73,7 @@ class Partitions:
         self._free_ordinals: list[int] = []
         self._rare: dict[RareKey, Rare] = {}
         self._count = 0
+        self._moves = 0
 
     def __len__(self) -> int:
         return self._count
@@ -92,7 +111,7 @@ class Partitions:
 
     def led_by(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose leader is this broker; with NO_LEADER those without a leader."""
-        return self._refs(np.flatnonzero(self._leaders() == broker_id))
+        return self.refs(np.flatnonzero(self._leaders() == broker_id))
 
     def without_leader(self) -> list[PartitionRef]:
         """Return the partitions that have no leader."""
@@ -104,21 +123,21 @@ class Partitions:
 
     def with_isr_member(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose ISR contains this broker."""
-        return self._refs(self._rows_with(self._columns.isr, broker_id))
+        return self.refs(self._rows_with(self._columns.isr, broker_id))
 
     def with_replica(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions that have a replica on this broker."""
-        return self._refs(self._rows_with(self._columns.replicas, broker_id))
+        return self.refs(self._rows_with(self._columns.replicas, broker_id))
 
     def led_by_or_isr(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions that this broker leads or whose ISR contains it."""
         either = self._leaders() == broker_id
         either[self._rows_with(self._columns.isr, broker_id)] = True
-        return self._refs(np.flatnonzero(either))
+        return self.refs(np.flatnonzero(either))
 
     def preferred_imbalanced(self) -> list[PartitionRef]:
         """Return the partitions whose leader isn't their first replica, including those without a leader."""
-        return self._refs(np.flatnonzero(self._imbalanced()))
+        return self.refs(np.flatnonzero(self._imbalanced()))
 
     def count_preferred_imbalanced(self) -> int:
         """Return the number of partitions that ``preferred_imbalanced`` would return."""
@@ -131,7 +150,7 @@ class Partitions:
         known = np.array([number for number in numbers if number is not None], np.int32)
         cells = np.flatnonzero(self._flat(columns.replicas) == broker_id)
         inside = np.isin(self._flat(columns.directories)[cells], known)
-        return self._refs(cells[inside] // columns.width)
+        return self.refs(cells[inside] // columns.width)
 
     def in_elr(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose eligible leader replicas (KIP-966) contain this broker."""
@@ -144,6 +163,52 @@ class Partitions:
     def reassigning(self) -> list[PartitionRef]:
         """Return the partitions whose replicas are being added or removed."""
         return self._rare_refs(key for key, (old, new, _, _) in self._rare.items() if old or new)
+
+    # Rows, for decisions about many partitions. They are valid until the next change.
+
+    @property
+    def moves(self) -> int:
+        """The number of times that the partitions of a topic moved to other rows."""
+        return self._moves
+
+    def rows_with_isr_member(self, broker_id: int, window: slice) -> Rows:
+        """Return the rows in a window of all rows whose ISR contains this broker, in ascending order."""
+        cells = np.flatnonzero(self._columns.isr[window].reshape(-1) == broker_id)
+        rows = cells // self._columns.width
+        if len(rows) > 1:
+            rows = rows[np.diff(rows, prepend=-1) > 0]
+        found: Rows = rows + window.start
+        return found
+
+    def rows_with_elr_member(self, broker_id: int, window: slice) -> Rows:
+        """Return the rows in a window of all rows whose ELR contains this broker, in ascending order."""
+        rows: Rows = np.flatnonzero(self._columns.rare[window]) + window.start
+        return rows[[broker_id in elr for _, _, elr, _ in map(self._rare_of, rows.tolist())]]
+
+    def in_directories_of_rows(self, rows: Rows, broker_id: int, directories: Iterable[Uuid]) -> Rows:
+        """Return those of the rows whose replica on this broker is in one of the directories."""
+        known = map(self._columns.directory_numbers.known, directories)
+        numbers = np.array([number for number in known if number is not None], np.int32)
+        inside = np.isin(self._columns.directories[rows], numbers)
+        inside &= self._columns.replicas[rows] == broker_id
+        return rows[inside.any(axis=1)]
+
+    def places(self, rows: Rows) -> Places:
+        """Return rows, in ascending order, as topics and indexes, which stay valid when regions move."""
+        owners = self._columns.owner[rows]
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        topics = [self._owners[ordinal] for ordinal in owners[firsts].tolist()]
+        counts = np.diff(firsts, append=len(rows))
+        starts = np.array([topic.start for topic in topics], np.intp)
+        return Places(topics, counts, (rows - np.repeat(starts, counts)).astype(np.int32))
+
+    def refs(self, rows: Rows) -> list[PartitionRef]:
+        """Return the partitions in these rows."""
+        owners = map(self._owners.__getitem__, self._columns.owner[rows].tolist())
+        return [
+            PartitionRef(topic.id, row - topic.start)
+            for row, topic in zip(rows.tolist(), owners, strict=True)
+        ]
 
     # For replay
 
@@ -189,6 +254,13 @@ class Partitions:
             self._journal.add(self._swap, topic, index, old)
         self._write(topic, index, new)
 
+    def change_all(self, places: Places, changes: Changes) -> None:
+        """Change existing partitions that have no rare lists, each at most once. One inverse is for all."""
+        rows = places.rows()
+        if self._journal.active:
+            self._journal.add(self._swap_rows, places, self._columns.copy_changing(rows))
+        self._columns.change(rows, changes)
+
     def drop_topic(self, topic: TopicRows) -> None:
         """Remove a topic's partitions and free its region."""
         if topic.count:
@@ -205,6 +277,12 @@ class Partitions:
         else:
             self._write(topic, index, partition)
         return self._swap, (topic, index, other)
+
+    def _swap_rows(self, places: Places, before: Before) -> Inverse:
+        rows = places.rows()
+        now = self._columns.copy_changing(rows)
+        self._columns.put_changing(rows, before)
+        return self._swap_rows, (places, now)
 
     def _write(self, topic: TopicRows, index: int, partition: Partition) -> None:
         if index >= topic.capacity:
@@ -224,8 +302,10 @@ class Partitions:
         )
         if rare != _COMMON:
             self._rare[topic.ordinal, index] = rare
-        elif self._rare:
-            self._rare.pop((topic.ordinal, index), None)
+            self._columns.set_rare(row, is_rare=True)
+        elif (topic.ordinal, index) in self._rare:
+            del self._rare[topic.ordinal, index]
+            self._columns.set_rare(row, is_rare=False)
 
     def _erase(self, topic: TopicRows, index: int) -> None:
         self._columns.clear(topic.start + index)
@@ -258,6 +338,7 @@ class Partitions:
         self._columns.paste(topic.start, taken.block, topic.ordinal)
         for index, rare in taken.rare.items():
             self._rare[topic.ordinal, index] = rare
+            self._columns.set_rare(topic.start + index, is_rare=True)
         return self._drop_again, (topic,)
 
     def _drop_again(self, topic: TopicRows) -> Inverse:
@@ -287,6 +368,7 @@ class Partitions:
             start = allocator.allocate(roomy)
             self._columns.reserve(allocator.top)
             self._columns.move(topic.start, topic.extent, start, topic.ordinal)
+            self._moves += 1
             allocator.release(topic.start, topic.capacity)
             topic.start, topic.capacity = start, roomy
 
@@ -322,12 +404,9 @@ class Partitions:
     def _rows_with(self, column: Int32s, broker_id: int) -> Rows:
         return np.flatnonzero(self._flat(column) == broker_id) // self._columns.width
 
-    def _refs(self, rows: Rows) -> list[PartitionRef]:
-        owners = map(self._owners.__getitem__, self._columns.owner[rows].tolist())
-        return [
-            PartitionRef(topic.id, row - topic.start)
-            for row, topic in zip(rows.tolist(), owners, strict=True)
-        ]
+    def _rare_of(self, row: int) -> Rare:
+        ordinal = int(self._columns.owner[row])
+        return self._rare[ordinal, row - self._owners[ordinal].start]
 
     def _rare_refs(self, keys: Iterable[RareKey]) -> list[PartitionRef]:
         return [PartitionRef(self._owners[ordinal].id, index) for ordinal, index in keys]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kraft_wire.log.batch import encode_batch
+from kraft_wire.log.batch import encode_framed_batch
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.effects import AppendBatch
@@ -20,8 +20,8 @@ def propose(quorum: QuorumState, event: Propose) -> None:
     """
     if quorum.leadership is None or quorum.is_shutting_down:
         raise NotLeader(quorum.epoch, quorum.leader_id)
-    data = encode_batch(quorum.log.end_offset, quorum.epoch, quorum.now.wall_ms, event.values)
-    _append(quorum, data, len(event.values))
+    data = encode_framed_batch(quorum.log.end_offset, quorum.epoch, quorum.now.wall_ms, event.records)
+    _append(quorum, data, event.records.count)
 
 
 def append_control(quorum: QuorumState, messages: Sequence[Message]) -> None:

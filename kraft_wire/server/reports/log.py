@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from traceback import format_exception
 from typing import Any, Final, NamedTuple, assert_never
 
-from kraft_wire.controller.decision.context import VersionedRecord
-from kraft_wire.controller.node.effects import HandlerFailed, RequestRefused
+from kraft_wire.controller.decision.records import Records, VersionedRecord
+from kraft_wire.controller.node.effects import HandlerFailed, RequestRefused, WorkFailed
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -24,7 +24,11 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.server.logging import get_logger
 
 Problem = (
-    raft_effects.BadFetch | raft_effects.LeaderLacksCommitted | raft_effects.EpochsUsedUp | HandlerFailed
+    raft_effects.BadFetch
+    | raft_effects.LeaderLacksCommitted
+    | raft_effects.EpochsUsedUp
+    | HandlerFailed
+    | WorkFailed
 )
 
 log = get_logger(__name__)
@@ -46,7 +50,7 @@ def report_records(
     """
     cause = Cause(request, _deleted_topics(response))
     features = []
-    for record, _ in records:
+    for record, _ in records.singles if isinstance(records, Records) else records:
         if isinstance(record, FeatureLevelRecord):
             features.append(f"{record.name}={record.feature_level}")
         reporter = _REPORTERS.get(type(record))
@@ -95,6 +99,14 @@ def report_problem(effect: Problem) -> None:
                 "request failed",
                 api=api_name(api_key),
                 version=version,
+                error=repr(error),
+                traceback="".join(format_exception(error)),
+            )
+        case WorkFailed(key, error):
+            log.error(
+                "work failed",
+                work=key.kind.value,
+                broker_id=key.broker_id,
                 error=repr(error),
                 traceback="".join(format_exception(error)),
             )

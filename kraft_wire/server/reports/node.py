@@ -90,4 +90,5 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     nx.RecordsAppended: NodeReports._records,
     nx.RequestRefused: NodeReports._refusal,
     nx.HandlerFailed: NodeReports._problem,
+    nx.WorkFailed: NodeReports._problem,
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NoReturn, Protocol
 
+from kraft_wire.log.batch import frame_values
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.vote_request import VoteRequest
@@ -247,7 +248,7 @@ class SimNode:
             return False
         if not self.is_up or self._paused_until_us is not None or not self.raft.accepts_proposals:
             return False
-        self._step(Propose(values))
+        self._step(Propose(frame_values(values)))
         return True
 
     def _step(self, event: Event) -> None:

@@ -215,7 +215,7 @@ def test_cordoned_directories_need_4_3(level: int, code: int) -> None:
 def test_the_records_are_one_batch_and_the_response_names_each_resource(harness: Harness) -> None:
     request = IncrementalAlterConfigsRequest([resource(TOPIC, "t", ("retention.ms", SET, "5"))])
     result = harness.decide(incremental_alter_configs, request, 0)
-    assert result.atomic
+    assert result.atomic and result.response is not None
     response = IncrementalAlterConfigsResponse.decode(result.response.encode(0), 0)
     assert [(a.resource_type, a.resource_name) for a in response.responses] == [(2, "t")]
     failed = failure(IncrementalAlterConfigsResponse, request, 0, ErrorCode.NOT_CONTROLLER, "ask another")

@@ -99,7 +99,7 @@ def test_a_handler_changes_nothing(cluster: SampleCluster, name: str, sample: Sa
     except ApiError:
         assert not succeeds
         return
-    assert isinstance(result, Result)
+    assert isinstance(result, Result) and result.response is not None
     codes = set(_error_codes(result.response.to_json(version)))
     if succeeds:
         assert codes - {ErrorCode.LEADER_NOT_AVAILABLE.value} <= {0}

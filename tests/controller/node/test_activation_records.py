@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.controller.decision.context import VersionedRecord
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.activation import ActivationError, activation_result, no_op_record
 from kraft_wire.metadata.features.supported import bootstrap_records
 from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.partitions import broker_partitions
+from kraft_wire.controller.partitions.departure import Departure
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import NO_LEADER, RECOVERED, RECOVERING, PartitionRef
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
@@ -18,7 +19,7 @@ def test_a_fenced_broker_leads_nothing_and_is_in_no_isr() -> None:
     cluster = TopicCluster(0, 1, 2, 3)
     foo = cluster.create_topic("foo", [0, 1, 2], [1, 2, 3], [2, 3, 0], [0, 2, 1])
     assert cluster.led_by(0) == {PartitionRef(foo, 0), PartitionRef(foo, 3)}
-    records = broker_partitions.records_for_fenced(cluster.state, 0)
+    records = Departure(0).next_slice(cluster.state).records
     assert changes(records) == [
         PartitionChangeRecord(partition_id=0, topic_id=foo, isr=(1, 2), leader=1),
         PartitionChangeRecord(partition_id=2, topic_id=foo, isr=(2, 3)),
@@ -119,12 +120,12 @@ def test_a_lost_directory_costs_the_partitions_in_it() -> None:
     for index, chosen in enumerate([directory(0, 0), directory(0, 1), directory(0, 0)]):
         record = PartitionChangeRecord(partition_id=index, topic_id=foo, directories=(chosen, directory(1)))
         cluster.replay([(record, 2)])
-    records = broker_partitions.records_for_offline_directories(cluster.state, 0, [directory(0, 0)])
+    records = Departure(0, directories=[directory(0, 0)]).next_slice(cluster.state).records
     assert changes(records) == [
         PartitionChangeRecord(partition_id=0, topic_id=foo, isr=(1,), leader=1),
         PartitionChangeRecord(partition_id=2, topic_id=foo, isr=(1,), leader=1),
     ]
-    assert broker_partitions.records_for_offline_directories(cluster.state, 1, [directory(0, 0)]) == []
+    assert not Departure(1, directories=[directory(0, 0)]).next_slice(cluster.state).records
 
 
 def test_a_broker_is_not_elected_for_a_replica_in_a_directory_that_is_offline() -> None:
@@ -242,12 +243,7 @@ def test_the_last_known_leader_takes_over_when_nothing_else_is_left() -> None:
 def test_a_broker_without_partitions_makes_no_records(elr: bool) -> None:
     cluster = TopicCluster(0, 1, elr=elr)
     cluster.create_topic("foo", [0])
-    for records in (
-        broker_partitions.records_for_fenced(cluster.state, 1),
-        broker_partitions.records_for_controlled_shutdown(cluster.state, 1),
-        broker_partitions.records_for_unfenced(cluster.state, 1),
-        broker_partitions.records_for_unregistered(cluster.state, 1),
-        broker_partitions.records_for_unclean_restart(cluster.state, 1),
-        broker_partitions.records_for_offline_directories(cluster.state, 1, [directory(1)]),
-    ):
-        assert records == []
+    assert broker_partitions.records_for_unfenced(cluster.state, 1) == []
+    for departure in (Departure(1), Departure(1, forgets=True), Departure(1, directories=[directory(1)])):
+        changes = departure.next_slice(cluster.state)
+        assert changes.is_complete and not changes.records

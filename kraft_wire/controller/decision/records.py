@@ -1,0 +1,62 @@
+"""The records of one decision: single ones, and those of many partitions in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+from kraft_wire.protocol.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.metadata.partitions.column_changes import PartitionChanges
+
+VersionedRecord = tuple[Message, int]
+"""A metadata record and the version at which it is written."""
+
+
+class Records(Sequence[VersionedRecord]):
+    """Records in the order in which they are written.
+
+    ``parts`` are what the node writes and applies. Single records of columns are decoded only for those who
+    look at them: tests, the simulator, the log.
+    """
+
+    def __init__(self, parts: Iterable[Sequence[VersionedRecord] | PartitionChanges]) -> None:
+        self.parts = tuple(part for part in parts if len(part))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @overload
+    def __getitem__(self, index: int) -> VersionedRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[VersionedRecord]: ...
+    def __getitem__(self, index: int | slice) -> VersionedRecord | Sequence[VersionedRecord]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[VersionedRecord]:
+        return iter(self._all)
+
+    @property
+    def singles(self) -> Iterator[VersionedRecord]:
+        """The records that aren't in columns."""
+        return (record for part in self.parts if isinstance(part, Sequence) for record in part)
+
+    @cached_property
+    def _all(self) -> list[VersionedRecord]:
+        return [
+            record
+            for part in self.parts
+            for record in (part if isinstance(part, Sequence) else part.records())
+        ]
+
+
+def parts_of(records: Sequence[VersionedRecord]) -> tuple[Sequence[VersionedRecord] | PartitionChanges, ...]:
+    """Return the parts of records, which are one part if they aren't ``Records``."""
+    return records.parts if isinstance(records, Records) else (records,)
+
+
+def joined(*records: Sequence[VersionedRecord]) -> Records:
+    """Return records after each other."""
+    return Records([part for each in records for part in parts_of(each)])

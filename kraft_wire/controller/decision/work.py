@@ -1,0 +1,73 @@
+"""Define works: decisions about so many partitions that they take several steps.
+
+The node runs one piece of a work in a step. Raft's timers, heartbeats and other requests come in between, so
+each piece decides on the state that it finds, and what it finds may have changed since the last piece. If
+leadership is lost, the rest of a work is dropped. Java's controller loses the same: it writes such a decision
+in several batches too, and its successor decides again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.protocol.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.controller.decision.context import Context, ControllerState
+    from kraft_wire.controller.decision.sessions import SessionChange
+
+
+class WorkKind(Enum):
+    """What a work does."""
+
+    SHUT_DOWN = "shut down"
+    FENCE = "fence"
+    REGISTER = "register"
+    UNREGISTER = "unregister"
+    DIRECTORIES = "take directories offline"
+    UNFENCE = "unfence"
+
+    @property
+    def broker_leaves(self) -> bool:
+        """Whether the broker leaves all ISRs."""
+        return self.fences or self is WorkKind.SHUT_DOWN
+
+    @property
+    def fences(self) -> bool:
+        """Whether the broker doesn't count as unfenced while the work is in progress."""
+        return self in (WorkKind.FENCE, WorkKind.REGISTER, WorkKind.UNREGISTER)
+
+
+class WorkKey(NamedTuple):
+    """A work: what it does, for which broker."""
+
+    kind: WorkKind
+    broker_id: int
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """The decision of one step of a work. The records may be split into batches.
+
+    The last piece has the response of the request that the work is for, if that is still to come.
+    """
+
+    records: Sequence[VersionedRecord]
+    is_last: bool
+    session_changes: Sequence[SessionChange] = ()
+    response: Message | None = None
+
+
+class Work(Protocol):
+    """A decision that takes several steps."""
+
+    @property
+    def key(self) -> WorkKey:
+        """What this work does."""
+
+    def decide(self, state: ControllerState, context: Context) -> Piece:
+        """Decide the next piece. Raises ApiError if the work has become impossible; it has ended then."""

@@ -1,0 +1,45 @@
+"""Decide about a broker's partitions in one step, one partition after the other.
+
+The slices of columns must come to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from kraft_wire.controller.decision.context import ControllerState
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.partitions.partition_change import Goal
+from kraft_wire.metadata.partitions.partition import PartitionRef
+from kraft_wire.protocol.uuid import Uuid
+
+
+def departure(
+    state: ControllerState,
+    broker_id: int,
+    *,
+    directories: Collection[Uuid] | None = None,
+    forgets: bool = False,
+) -> list[VersionedRecord]:
+    """Remove the broker from ISRs, and from ELRs if it ``forgets``."""
+    partitions = state.metadata.partitions
+    refs: Iterable[PartitionRef] = partitions.with_isr_member(broker_id)
+    if directories is not None:
+        inside = set(partitions.in_directories(broker_id, directories))
+        refs = [ref for ref in refs if ref in inside]
+    if forgets:
+        refs = [*refs, *partitions.in_elr(broker_id)]
+    view = ClusterView(state, unavailable=(broker_id,))
+    records = []
+    for ref in refs:
+        partition = view.partition(ref)
+        goal = Goal(
+            election=view.online_election(ref.topic_id),
+            isr=tuple(member for member in partition.isr if member != broker_id),
+            unclean_shutdown=(broker_id,) if forgets else (),
+        )
+        record = view.change(ref, partition, goal)
+        if record is not None:
+            records.append(record)
+    return records

@@ -1,0 +1,109 @@
+"""A broker leaves the ISRs in slices: the same records, and the same state, as in one step."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kraft_wire.controller.decision.records import Records
+from kraft_wire.controller.node.speculative_writes import PreparedBatch, SpeculativeWrites, prepare_records
+from kraft_wire.controller.partitions import departure as departure_module
+from kraft_wire.controller.partitions.departure import Departure
+from kraft_wire.log.batch import encode_framed_batch, record_values, split_batches
+from kraft_wire.metadata.canonical import fingerprint
+from kraft_wire.metadata.partitions.column_changes import PartitionChanges
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
+from tests.controller.controller_harness import directory
+from tests.controller.partitions import one_step
+from tests.controller.partitions.random_cluster import BROKERS, RandomCluster
+
+MODES = {"isr": {}, "elr": {"forgets": True}, "directories": {"directories": True}}
+CLUSTERS = 1_200
+"""With every broker and mode, that is 21,600 situations."""
+
+
+def options(mode: str, broker_id: int) -> dict[str, object]:
+    if mode == "directories":
+        return {"directories": [directory(broker_id, 0)]}
+    return dict(MODES[mode])
+
+
+def in_order(records: list[tuple[Message, int]]) -> list[bytes]:
+    """Return the records' bytes by topic and partition: a slice has them in another order."""
+    encoded = [(record, encode_metadata_record(record, version)) for record, version in records]
+    for record, _ in encoded:
+        assert isinstance(record, PartitionChangeRecord)
+    return [data for _, data in sorted(encoded, key=lambda each: (each[0].topic_id, each[0].partition_id))]  # type: ignore[attr-defined]
+
+
+def written(batch: PreparedBatch) -> list[bytes]:
+    """Return the values of the records, read from the bytes of the batch."""
+    (whole,), _ = split_batches(encode_framed_batch(0, 1, 0, batch.framed))
+    return record_values(whole)
+
+
+def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
+    in_columns = total = 0
+    for seed in range(CLUSTERS):
+        cluster = RandomCluster(Random(seed))
+        before = fingerprint(cluster.metadata)
+        for broker_id in range(BROKERS):
+            for mode in MODES:
+                expected = one_step.departure(cluster.state, broker_id, **options(mode, broker_id))  # type: ignore[arg-type]
+                changes = Departure(broker_id, **options(mode, broker_id)).next_slice(cluster.state)  # type: ignore[arg-type]
+                assert changes.is_complete
+                assert in_order(list(changes.records)) == in_order(expected), (seed, broker_id, mode)
+                in_columns += sum(
+                    len(part) for part in changes.records.parts if isinstance(part, PartitionChanges)
+                )
+                total += len(changes.records)
+                check_applying(cluster, changes.records)
+                assert fingerprint(cluster.metadata) == before
+    assert in_columns > total / 4
+
+
+def check_applying(cluster: RandomCluster, records: Records) -> None:
+    """Apply records as the node does, compare the state with that of a replay, and undo both."""
+    start = cluster.state.next_offset
+    writes = SpeculativeWrites(cluster.state)
+    writes.begin(start)
+    fingerprints = []
+    batches = prepare_records(records, atomic=False)
+    for batch in batches:
+        writes.apply(batch, start)
+        fingerprints.append(fingerprint(cluster.metadata))
+        cluster.metadata.undo_to(start)
+        cluster.state.next_offset = start
+        for offset, value in enumerate(written(batch), start):
+            cluster.metadata.replay(decode_metadata_record(value)[0], offset)
+        fingerprints.append(fingerprint(cluster.metadata))
+        cluster.metadata.undo_to(start)
+    assert len(set(fingerprints)) == len(batches)
+    cluster.metadata.journal.recording = False
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_slices_with_anything_in_between_come_to_the_same_state(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(150):
+        random = Random(seed)
+        monkeypatch.setattr(departure_module, "WINDOW_ROWS", random.randint(1, 9))
+        monkeypatch.setattr(departure_module, "MOST_UNUSUAL", random.randint(1, 3))
+        whole, sliced = (RandomCluster(Random(seed)) for _ in range(2))
+        broker_id = random.randrange(BROKERS)
+        whole.replay(one_step.departure(whole.state, broker_id, **options(mode, broker_id)))  # type: ignore[arg-type]
+        departure = Departure(broker_id, **options(mode, broker_id))  # type: ignore[arg-type]
+        for _ in range(1_000):
+            changes = departure.next_slice(sliced.state)
+            for batch in prepare_records(changes.records, atomic=False):
+                SpeculativeWrites(sliced.state).apply(batch, sliced.state.next_offset)
+            if changes.is_complete:
+                break
+        else:
+            raise AssertionError("it never ends")
+        sliced.state.metadata.last_applied_offset = whole.state.metadata.last_applied_offset
+        assert fingerprint(sliced.metadata) == fingerprint(whole.metadata), seed
