@@ -1,0 +1,73 @@
+"""Measure controllers with very many partitions, ours and Java's: ``python -m compat.benches.scale``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from compat.benches.machine import this_machine
+from compat.benches.scale.ends import EndFigures, EndSizes, measure_ends
+from compat.harness.interrupts import raise_on_signals
+from compat.harness.kafka.cluster import ControllerKind
+from compat.harness.kafka.tool_server import ToolServer
+from compat.harness.paths import MissingComponent
+from compat.harness.processes import ProcessFailed
+from compat.harness.waiting import WaitTimeout
+
+KINDS: tuple[ControllerKind, ...] = ("ours", "java")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return the exit code; a missed goal is not a failure."""
+    raise_on_signals()
+    options = _parser().parse_args(arguments)
+    machine = this_machine()
+    print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}")
+    try:
+        for partitions in options.partitions:
+            for controllers in options.controllers:
+                sizes = EndSizes(controllers, options.brokers, partitions)
+                for kind in options.kinds:
+                    print(f"\n{kind}: {controllers} controllers, {partitions:,} partitions ...", flush=True)
+                    _show(_ends(kind, sizes))
+    except KeyboardInterrupt:
+        print("\ninterrupted; all processes are stopped and the folder is removed")
+        return 130
+    except (MissingComponent, ProcessFailed, WaitTimeout) as failure:
+        print(f"bench-scale failed: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="compat.benches.scale", description=__doc__)
+    parser.add_argument("--partitions", type=int, nargs="+", default=[640_000])
+    parser.add_argument("--brokers", type=int, default=4)
+    parser.add_argument("--controllers", type=int, nargs="+", default=[1, 3])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    return parser
+
+
+def _ends(kind: ControllerKind, sizes: EndSizes) -> EndFigures:
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        return measure_ends(kind, Path(folder), tools, sizes)
+
+
+def _show(figures: EndFigures) -> None:
+    print(f"created {figures.created_per_s:,.0f}/s, resident {figures.resident_bytes / 2**20:,.0f} MiB")
+    for name, ended in (("stopped", figures.stopped), ("crashed", figures.crashed)):
+        print(
+            f"a broker {name}: {ended.took_s:.2f} s, longest heartbeat {ended.longest_heartbeat_ms:,.0f} ms, "
+            f"{ended.changes_of_leader} changes of leader, memory +{ended.more_bytes / 2**20:,.0f} MiB"
+            + "".join(f"\n  {failure}" for failure in ended.failures)
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
