@@ -61,9 +61,13 @@ class BrokerRegistration(msgspec.Struct, frozen=True, gc=False):
 
 
 class Brokers:
-    """Applies the records about brokers to ``table``."""
+    """Applies the records about brokers to ``table``.
+
+    ``changed_end`` is the offset after the last record that changed it.
+    """
 
     def __init__(self, journal: Journal) -> None:
+        self.changed_end = 0
         self._journal = journal
         self.table: dict[int, BrokerRegistration] = {}
 
@@ -84,11 +88,12 @@ class Brokers:
             offset,
             record.is_migrating_zk_broker,
         )
-        self._journal.put(self.table, registration.id, registration)
+        self._put(registration)
 
     def unregister(self, record: UnregisterBrokerRecord, offset: int) -> None:
         """Remove a broker's registration."""
         self._journal.drop(self.table, self._registered(record.broker_id, record.broker_epoch).id)
+        self.changed_end = offset + 1
 
     def fence(self, record: FenceBrokerRecord, offset: int) -> None:
         """Fence a broker by the legacy record."""
@@ -120,7 +125,11 @@ class Brokers:
             old, **{name: value for name, value in changes.items() if value is not None}
         )
         if new != old:
-            self._journal.put(self.table, old.id, new)
+            self._put(new)
+
+    def _put(self, registration: BrokerRegistration) -> None:
+        self._journal.put(self.table, registration.id, registration)
+        self.changed_end = self._journal.offset + 1
 
     def _registered(self, broker_id: int, epoch: int) -> BrokerRegistration:
         registration = self.table.get(broker_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from kraft_wire.log.batch import Batch, record_values
 from kraft_wire.metadata.acls import Acls
 from kraft_wire.metadata.brokers import BrokerRegistration, Brokers
 from kraft_wire.metadata.configs import Configs
@@ -125,6 +126,11 @@ class MetadataState:
         return self._brokers.table
 
     @property
+    def brokers_changed_end(self) -> int:
+        """The offset after the last record that changed a registration of a broker, undone ones included."""
+        return self._brokers.changed_end
+
+    @property
     def controllers(self) -> Mapping[int, ControllerRegistration]:
         """Registered controllers by id; read only."""
         return self._controllers.table
@@ -191,6 +197,16 @@ class MetadataState:
         """
         for _ in self._replay_steps(values, base_offset, 1):
             pass
+
+    def replay_batch(self, batch: Batch) -> None:
+        """Apply a data batch. Raises the errors of ``replay_values``, and CorruptBatch."""
+        if batch.header.record_count >= MANY and not self.journal.active:
+            from kraft_wire.metadata.partitions.encoded_records import values_of
+
+            values = values_of(batch)
+        else:
+            values = record_values(batch)
+        self.replay_values(values, batch.header.base_offset)
 
     def _replay_steps(self, values: Sequence[bytes], base_offset: int, step: int) -> Iterator[None]:
         """Apply encoded records. ``step`` is the difference between the offsets of two records."""

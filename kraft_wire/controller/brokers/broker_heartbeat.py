@@ -60,13 +60,25 @@ def handle(state: ControllerState, request: BrokerHeartbeatRequest, version: int
         is_fenced=granted in (Standing.FENCED, Standing.SHUTDOWN_NOW),
         should_shut_down=granted is Standing.SHUTDOWN_NOW,
     )
+    records = joined(*[change.records for change in changes])
     return Result(
         response,
-        joined(*[change.records for change in changes]),
+        records,
         atomic=False,
         session_changes=session_changes,
         works=[work for change in changes for work in change.works],
+        shown_end=None if records else _shown_end(state, granted),
     )
+
+
+def _shown_end(state: ControllerState, granted: Standing) -> int | None:
+    """Return the end of the records that an answer without records of its own shows.
+
+    Most answers show only the broker's registration. Whether a broker may stop depends on partitions too.
+    """
+    if granted in (Standing.FENCED, Standing.UNFENCED):
+        return state.metadata.brokers_changed_end
+    return None
 
 
 def current_standing(state: ControllerState, broker: BrokerRegistration) -> Standing:

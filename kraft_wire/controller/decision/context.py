@@ -137,6 +137,9 @@ class Result(msgspec.Struct):
     ``atomic`` records must be in one batch; other records may be split. ``session_changes`` are applied in
     order after the records are appended. ``works`` are what is left to decide in later steps. If the response
     is None, the last piece of the only work has it.
+
+    The response waits for the commit of all records before ``shown_end``; None means all that there are. A
+    response that shows little of the state need not wait for what others write.
     """
 
     response: Message | None
@@ -144,6 +147,7 @@ class Result(msgspec.Struct):
     atomic: bool = True
     session_changes: Sequence[SessionChange] = ()
     works: Sequence[Work] = ()
+    shown_end: int | None = None
 
 
 class Round(msgspec.Struct, frozen=True):

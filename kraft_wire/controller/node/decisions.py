@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kraft_wire.controller.decision.api_table import Api, ApiTable
-from kraft_wire.controller.decision.context import Context, ControllerState
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.activation import activation_result
 from kraft_wire.controller.node.effects import (
@@ -35,7 +35,7 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Propose
 
 THIS_NODE = Caller(listener="")
-MOST_UNCOMMITTED_RECORDS = 40_000
+MOST_UNCOMMITTED_RECORDS = 12_000
 """Works wait while so many records aren't committed, so that they take little memory."""
 
 
@@ -152,7 +152,7 @@ class Decisions:
             self._works.add(result.works, request)
             return
         self._works.add(result.works, None)
-        self._answer(request, result.response, self._seen_end(api))
+        self._answer(request, result.response, self._shown_end(api, result))
 
     def _answer(self, request: ApiRequest, response: Message, seen_end: int) -> None:
         released = self._writes.release_when_committed(request, response, seen_end)
@@ -208,6 +208,11 @@ class Decisions:
             self._works.add(done.works, None)
             if done.more:
                 self._schedule.continue_soon(task, now_ms)
+
+    def _shown_end(self, api: Api, result: Result) -> int:
+        if result.shown_end is None or not self.is_active:
+            return self._seen_end(api)
+        return min(result.shown_end, self._core.log_end_offset)
 
     def _seen_end(self, api: Api) -> int:
         """Return the end of the records that a response may show: the response waits for their commit.

@@ -7,7 +7,7 @@ from kraft_wire.controller.node.effects import ReadCommitted
 from kraft_wire.controller.node.events import CommittedBatches, StateLoaded
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
-from kraft_wire.log.batch import Batch, record_values
+from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
 
 
@@ -58,7 +58,7 @@ class LogFollower:
     def apply(self, batch: Batch) -> None:
         """Apply one committed batch."""
         if not batch.header.is_control:
-            self._state.metadata.replay_values(record_values(batch), batch.header.base_offset)
+            self._state.metadata.replay_batch(batch)
         self.applied_end = batch.header.next_offset
         self._snapshots.committed(batch.header.size_bytes, self._outbox.now.monotonic_ms)
 

@@ -6,7 +6,6 @@ changes of leaders and ISRs. All other records, and all errors, are replayed rec
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from kraft_wire.columnar.fields import Ragged, Table, find_fields
 from kraft_wire.columnar.gather import Chunk, Malformed
 from kraft_wire.columnar.metadata import Kind, kinds
 from kraft_wire.metadata.partitions.columns import PAD, Block, Changes, DirectoryNumbers
+from kraft_wire.metadata.partitions.encoded_records import EncodedRecords
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_MIGRATING,
     NO_LEADER,
@@ -67,12 +67,11 @@ class PartitionBatches:
 
         The records are decoded now. Each run checks whether its records fit the state when it is called.
         """
-        ends = np.cumsum(np.array(array("q", map(len, values))))
-        starts = np.concatenate([[0], ends[:-1]])
-        chunk = Chunk(b"".join(values))
+        encoded = EncodedRecords.of(values)
+        chunk = encoded.chunk
         runs: dict[int, Run] = {}
         try:
-            for kind in kinds(chunk, starts, ends):
+            for kind in kinds(chunk, encoded.starts, encoded.ends):
                 if _is_many(kind, PartitionRecord, _MIN_NEW_PARTITIONS):
                     runs.update(self._partition_runs(kind, chunk))
                 elif _is_many(kind, PartitionChangeRecord, _MIN_CHANGES):

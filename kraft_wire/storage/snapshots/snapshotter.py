@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from kraft_wire.log.batch import Batch, record_values
+from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.errors import LogError
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name, segment_file_name
@@ -65,7 +65,7 @@ class _Content:
         if batch.header.is_control:
             self.take_control(decode_control_batch(batch))
             return
-        self.metadata.replay_values(record_values(batch), batch.header.base_offset)
+        self.metadata.replay_batch(batch)
 
     def control(self) -> list[Message]:
         return [message for message in (self.kraft_version, self.voters) if message is not None]
@@ -137,9 +137,14 @@ def _segment_batches(path: Path) -> Iterator[Batch]:
         os.close(fd)
 
 
+BELOW_THE_CONTROLLER = 10
+"""The niceness of the process: the controllers on this machine come first."""
+
+
 def main(arguments: list[str]) -> None:
     """Run the process. A problem of the folder or the disk is one line on stderr and status 1."""
     folder, end_offset, epoch = arguments
+    os.nice(BELOW_THE_CONTROLLER)
     threading.Thread(target=_end_with_the_owner, daemon=True).start()
     try:
         written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)))
