@@ -10,6 +10,7 @@ from kraft_wire.controller.brokers import broker_changes, unregister_broker
 from kraft_wire.controller.brokers.broker_changes import BrokerChange
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.sessions import BrokerHeard
+from kraft_wire.controller.decision.work import Work
 from kraft_wire.controller.partitions.departure import Departure
 from kraft_wire.controller.topics import create_topics
 from kraft_wire.metadata.configs import ResourceType
@@ -106,7 +107,7 @@ class TopicCluster(Harness):
 
     def unfence(self, *broker_ids: int) -> None:
         for broker_id in broker_ids:
-            self._make(broker_changes.unfence(self.state, self.metadata.brokers[broker_id]))
+            self._make(broker_changes.unfence(self.state, self.metadata.brokers[broker_id], self.context()))
 
     def begin_shutdown(self, broker_id: int) -> None:
         broker = self.metadata.brokers[broker_id]
@@ -116,9 +117,22 @@ class TopicCluster(Harness):
         self.state.sessions.apply([heard, *change.session_changes])
 
     def _make(self, change: BrokerChange) -> None:
-        """Make a change that takes one step."""
-        assert not change.works
+        """Make a change, in as many steps as it takes."""
         self.replay(change.records)
+        self.finish(change.works)
+
+    def finish(self, works: Iterable[Work]) -> list[int]:
+        """Do what is left of works, one after the other. Returns the number of records of each piece."""
+        counts = []
+        for work in works:
+            is_last = False
+            while not is_last:
+                piece = work.decide(self.state, self.context())
+                self.replay(piece.records)
+                self.state.sessions.apply(piece.session_changes)
+                counts.append(len(piece.records))
+                is_last = piece.is_last
+        return counts
 
     def unregister(self, broker_id: int) -> None:
         self.run(unregister_broker, UnregisterBrokerRequest(broker_id), 0, UnregisterBrokerResponse)

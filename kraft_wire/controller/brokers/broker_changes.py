@@ -16,8 +16,9 @@ from kraft_wire.controller.brokers.leaving import BrokerLeaving
 from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord, joined
 from kraft_wire.controller.decision.sessions import SessionChange, ShutdownBegun, ShutdownWaits
-from kraft_wire.controller.decision.work import Piece, Work, WorkKind
-from kraft_wire.controller.partitions import broker_partitions
+from kraft_wire.controller.decision.work import Piece, Work, WorkKey, WorkKind
+from kraft_wire.controller.partitions.election_work import ElectionWork
+from kraft_wire.controller.partitions.partition_change import Election
 from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from kraft_wire.protocol.uuid import Uuid
 
@@ -64,10 +65,11 @@ def fence(state: ControllerState, broker: BrokerRegistration, context: Context) 
     return begin(BrokerLeaving(WorkKind.FENCE, broker.id, close), state, context)
 
 
-def unfence(state: ControllerState, broker: BrokerRegistration) -> BrokerChange:
+def unfence(state: ControllerState, broker: BrokerRegistration, context: Context) -> BrokerChange:
     """Unfence the broker, then elect it for partitions that have no leader."""
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=UNFENCE)
-    return BrokerChange([(change, 0), *broker_partitions.records_for_unfenced(state, broker.id)])
+    work = ElectionWork(WorkKey(WorkKind.UNFENCE, broker.id), Election.ONLINE, arriving=(broker.id,))
+    return begin(work, state, context, before=(change, 0))
 
 
 def shut_down_gradually(state: ControllerState, broker: BrokerRegistration, context: Context) -> BrokerChange:

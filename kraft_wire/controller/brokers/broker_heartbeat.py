@@ -162,7 +162,7 @@ def _transition(
     if granted is current:
         return BrokerChange()
     if granted is Standing.UNFENCED:
-        return broker_changes.unfence(state, broker)
+        return broker_changes.unfence(state, broker, context)
     if granted is Standing.CONTROLLED_SHUTDOWN:
         return broker_changes.shut_down_gradually(state, broker, context)
     return broker_changes.fence(state, broker, context)

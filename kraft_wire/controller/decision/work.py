@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -31,6 +31,9 @@ class WorkKind(Enum):
     UNREGISTER = "unregister"
     DIRECTORIES = "take directories offline"
     UNFENCE = "unfence"
+    BALANCE = "balance leaders"
+    ELECT_UNCLEANLY = "elect unclean leaders"
+    ELECT = "elect leaders"
 
     @property
     def broker_leaves(self) -> bool:
@@ -43,8 +46,11 @@ class WorkKind(Enum):
         return self in (WorkKind.FENCE, WorkKind.REGISTER, WorkKind.UNREGISTER)
 
 
+ALL_BROKERS: Final = -1
+
+
 class WorkKey(NamedTuple):
-    """A work: what it does, for which broker."""
+    """A work: what it does, for which broker, or for ALL_BROKERS."""
 
     kind: WorkKind
     broker_id: int

@@ -185,7 +185,7 @@ class Partitions:
         rows: Rows = np.flatnonzero(self._columns.rare[window]) + window.start
         return rows[[broker_id in elr for _, _, elr, _ in map(self._rare_of, rows.tolist())]]
 
-    def in_directories_of_rows(self, rows: Rows, broker_id: int, directories: Iterable[Uuid]) -> Rows:
+    def rows_in_directories(self, rows: Rows, broker_id: int, directories: Iterable[Uuid]) -> Rows:
         """Return those of the rows whose replica on this broker is in one of the directories."""
         known = map(self._columns.directory_numbers.known, directories)
         numbers = np.array([number for number in known if number is not None], np.int32)

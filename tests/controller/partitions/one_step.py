@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
-from kraft_wire.controller.partitions.partition_change import Goal
+from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.metadata.partitions.partition import PartitionRef
 from kraft_wire.protocol.uuid import Uuid
 
@@ -40,6 +40,24 @@ def departure(
             unclean_shutdown=(broker_id,) if forgets else (),
         )
         record = view.change(ref, partition, goal)
+        if record is not None:
+            records.append(record)
+    return records
+
+
+def elections(
+    state: ControllerState, election: Election, *, arriving: Collection[int] = (), everywhere: bool = False
+) -> list[VersionedRecord]:
+    """Hold elections of one kind for all partitions that need one."""
+    view = ClusterView(state, arriving=arriving)
+    partitions = state.metadata.partitions
+    is_preferred = election is Election.PREFERRED
+    records = []
+    for ref in partitions.preferred_imbalanced() if is_preferred else partitions.without_leader():
+        kind = view.online_election(ref.topic_id) if election is Election.ONLINE else election
+        if election is Election.UNCLEAN and not everywhere and not view.allows_unclean_election(ref.topic_id):
+            continue
+        record = view.change(ref, view.partition(ref), Goal(election=kind))
         if record is not None:
             records.append(record)
     return records

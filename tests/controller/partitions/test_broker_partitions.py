@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.controller.partitions import broker_partitions
 from kraft_wire.controller.partitions.departure import Departure
+from kraft_wire.controller.partitions.elections import Elections
+from kraft_wire.controller.partitions.partition_change import Election
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import NO_LEADER, RECOVERED, RECOVERING, PartitionRef
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
@@ -243,7 +244,8 @@ def test_the_last_known_leader_takes_over_when_nothing_else_is_left() -> None:
 def test_a_broker_without_partitions_makes_no_records(elr: bool) -> None:
     cluster = TopicCluster(0, 1, elr=elr)
     cluster.create_topic("foo", [0])
-    assert broker_partitions.records_for_unfenced(cluster.state, 1) == []
+    elections = Elections(Election.ONLINE, arriving=(1,)).next_slice(cluster.state)
+    assert elections.is_complete and not elections.records
     for departure in (Departure(1), Departure(1, forgets=True), Departure(1, directories=[directory(1)])):
         changes = departure.next_slice(cluster.state)
         assert changes.is_complete and not changes.records

@@ -6,19 +6,15 @@ from random import Random
 
 import pytest
 
-from kraft_wire.controller.decision.records import Records
-from kraft_wire.controller.node.speculative_writes import PreparedBatch, SpeculativeWrites, prepare_records
-from kraft_wire.controller.partitions import departure as departure_module
+from kraft_wire.controller.node.speculative_writes import SpeculativeWrites, prepare_records
+from kraft_wire.controller.partitions import slices
 from kraft_wire.controller.partitions.departure import Departure
-from kraft_wire.log.batch import encode_framed_batch, record_values, split_batches
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.metadata.partitions.column_changes import PartitionChanges
-from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
-from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
 from tests.controller.controller_harness import directory
 from tests.controller.partitions import one_step
 from tests.controller.partitions.random_cluster import BROKERS, RandomCluster
+from tests.controller.partitions.slice_checks import check_applying, in_order
 
 MODES = {"isr": {}, "elr": {"forgets": True}, "directories": {"directories": True}}
 CLUSTERS = 1_200
@@ -29,20 +25,6 @@ def options(mode: str, broker_id: int) -> dict[str, object]:
     if mode == "directories":
         return {"directories": [directory(broker_id, 0)]}
     return dict(MODES[mode])
-
-
-def in_order(records: list[tuple[Message, int]]) -> list[bytes]:
-    """Return the records' bytes by topic and partition: a slice has them in another order."""
-    encoded = [(record, encode_metadata_record(record, version)) for record, version in records]
-    for record, _ in encoded:
-        assert isinstance(record, PartitionChangeRecord)
-    return [data for _, data in sorted(encoded, key=lambda each: (each[0].topic_id, each[0].partition_id))]  # type: ignore[attr-defined]
-
-
-def written(batch: PreparedBatch) -> list[bytes]:
-    """Return the values of the records, read from the bytes of the batch."""
-    (whole,), _ = split_batches(encode_framed_batch(0, 1, 0, batch.framed))
-    return record_values(whole)
 
 
 def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
@@ -65,34 +47,15 @@ def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
     assert in_columns > total / 4
 
 
-def check_applying(cluster: RandomCluster, records: Records) -> None:
-    """Apply records as the node does, compare the state with that of a replay, and undo both."""
-    start = cluster.state.next_offset
-    writes = SpeculativeWrites(cluster.state)
-    writes.begin(start)
-    fingerprints = []
-    batches = prepare_records(records, atomic=False)
-    for batch in batches:
-        writes.apply(batch, start)
-        fingerprints.append(fingerprint(cluster.metadata))
-        cluster.metadata.undo_to(start)
-        cluster.state.next_offset = start
-        for offset, value in enumerate(written(batch), start):
-            cluster.metadata.replay(decode_metadata_record(value)[0], offset)
-        fingerprints.append(fingerprint(cluster.metadata))
-        cluster.metadata.undo_to(start)
-    assert len(set(fingerprints)) == len(batches)
-    cluster.metadata.journal.recording = False
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_slices_with_anything_in_between_come_to_the_same_state(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(150):
         random = Random(seed)
-        monkeypatch.setattr(departure_module, "WINDOW_ROWS", random.randint(1, 9))
-        monkeypatch.setattr(departure_module, "MOST_UNUSUAL", random.randint(1, 3))
+        monkeypatch.setattr(slices, "WINDOW_ROWS", random.randint(1, 9))
+        monkeypatch.setattr(slices, "FEW_CHANGES", random.randint(0, 3))
+        monkeypatch.setattr(slices, "MOST_UNUSUAL", random.randint(1, 3))
         whole, sliced = (RandomCluster(Random(seed)) for _ in range(2))
         broker_id = random.randrange(BROKERS)
         whole.replay(one_step.departure(whole.state, broker_id, **options(mode, broker_id)))  # type: ignore[arg-type]

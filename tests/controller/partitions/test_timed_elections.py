@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.controller.partitions.slices import MOST_UNUSUAL
 from kraft_wire.controller.partitions.timed_elections import (
-    MAX_ELECTIONS_PER_ROUND,
     balance_leaders,
     elect_unclean_leaders,
 )
@@ -23,9 +23,9 @@ def test_leaders_go_back_to_preferred_replicas_that_are_in_sync() -> None:
     cluster.register(0)
     cluster.register(1)
     foo = cluster.create_topic("foo", [1, 2, 3], [2, 3, 4], [0, 2, 1])
-    assert balance_leaders(cluster.state, cluster.context()).records == []
+    assert not balance_leaders(cluster.state, cluster.context()).records
     cluster.unfence(0, 1)
-    assert balance_leaders(cluster.state, cluster.context()).records == []
+    assert not balance_leaders(cluster.state, cluster.context()).records
     for index, isr in ((0, (1, 2, 3)), (2, (0, 2, 1))):
         cluster.replay([(PartitionChangeRecord(partition_id=index, topic_id=foo, isr=isr), 2)])
     done = balance_leaders(cluster.state, cluster.context())
@@ -33,30 +33,27 @@ def test_leaders_go_back_to_preferred_replicas_that_are_in_sync() -> None:
         PartitionChangeRecord(partition_id=0, topic_id=foo, leader=1),
         PartitionChangeRecord(partition_id=2, topic_id=foo, leader=0),
     ]
-    assert not done.more
+    assert not done.works
     cluster.replay(done.records)
     assert cluster.metadata.partitions.preferred_imbalanced() == []
-    assert balance_leaders(cluster.state, cluster.context()).records == []
+    assert not balance_leaders(cluster.state, cluster.context()).records
 
 
-def test_a_round_makes_a_thousand_elections_and_says_that_there_are_more() -> None:
+def test_many_elections_are_held_in_pieces() -> None:
     cluster = TopicCluster(0, 1)
-    total = 2 * MAX_ELECTIONS_PER_ROUND + 10
-    (created,) = cluster.create(new_topic("foo", partitions=2 * total, factor=2))
-    foo = created.topic_id
+    for _ in range(2):
+        cluster.create(new_topic(f"foo-{_}", partitions=9_000, factor=2))
     cluster.fence(0)
     cluster.unfence(0)
-    assert len(cluster.metadata.partitions.preferred_imbalanced()) == total
-    for index in range(2 * total):
-        replicas = cluster.partition(foo, index).replicas
-        cluster.replay([(PartitionChangeRecord(partition_id=index, topic_id=foo, isr=replicas), 2)])
-    rounds = []
-    for _ in range(3):
-        done = balance_leaders(cluster.state, cluster.context())
-        cluster.replay(done.records)
-        rounds.append((len(done.records), done.more))
-    assert rounds == [(MAX_ELECTIONS_PER_ROUND, True), (MAX_ELECTIONS_PER_ROUND, True), (10, False)]
-    assert cluster.metadata.partitions.count_led_by(0) == total
+    imbalanced = cluster.metadata.partitions.preferred_imbalanced()
+    for ref in imbalanced:
+        record = PartitionChangeRecord(partition_id=ref.index, topic_id=ref.topic_id, isr=(0, 1))
+        cluster.replay([(record, 2)])
+    done = balance_leaders(cluster.state, cluster.context())
+    cluster.replay(done.records)
+    counts = [len(done.records), *cluster.finish(done.works)]
+    assert sum(counts) == len(imbalanced) == 9_000 and len(counts) > 2
+    assert cluster.metadata.partitions.count_preferred_imbalanced() == 0
 
 
 @pytest.mark.parametrize("place", ["nowhere", "cluster", "node", "topic"])
@@ -75,26 +72,29 @@ def test_unclean_elections_where_a_configuration_allows_them(place: str) -> None
     if resource is not None:
         cluster.set_config(*resource, UNCLEAN, "true")
     done = elect_unclean_leaders(cluster.state, cluster.context())
-    assert not done.more
+    assert not done.works
     cluster.replay(done.records)
     if place == "nowhere":
-        assert done.records == []
+        assert not done.records
         return
     for index in (0, 2):
         assert cluster.leader_and_isr(foo, index) == (2, (2,))
         assert cluster.partition(foo, index).leader_recovery_state == RECOVERING
     assert cluster.leader_and_isr(foo, 1) == (NO_LEADER, (4,))
-    assert elect_unclean_leaders(cluster.state, cluster.context()).records == []
+    assert not elect_unclean_leaders(cluster.state, cluster.context()).records
 
 
-def test_unclean_elections_are_limited_too() -> None:
+def test_unclean_elections_are_held_in_pieces_too() -> None:
     cluster = TopicCluster(0, 1)
-    cluster.create(new_topic("foo", partitions=MAX_ELECTIONS_PER_ROUND + 1, factor=2))
+    cluster.create(new_topic("foo", partitions=MOST_UNUSUAL + 1, factor=2))
     cluster.fence(0, 1)
     cluster.unfence(0)
     cluster.set_config(ResourceType.TOPIC, "foo", UNCLEAN, "true")
     done = elect_unclean_leaders(cluster.state, cluster.context())
-    assert (len(done.records), done.more) == (MAX_ELECTIONS_PER_ROUND, True)
+    (work,) = done.works
+    assert len(done.records) == MOST_UNUSUAL
     cluster.replay(done.records)
-    done = elect_unclean_leaders(cluster.state, cluster.context())
-    assert (len(done.records), done.more) == (1, False)
+    cluster.state.in_work = [work.key]
+    assert not elect_unclean_leaders(cluster.state, cluster.context()).records, "they are going on"
+    piece = work.decide(cluster.state, cluster.context())
+    assert (len(piece.records), piece.is_last) == (1, True)
