@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import cast
+from collections.abc import Hashable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Final, cast
 
 import msgspec
 
@@ -24,6 +26,8 @@ from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.security.authorization import AclOperation, topic_resource
 
+FEW_GONE: Final = 64
+
 
 class ParkedFetch(msgspec.Struct, frozen=True):
     """A fetch at the high watermark.
@@ -38,33 +42,54 @@ class ParkedFetch(msgspec.Struct, frozen=True):
 
 
 class ParkedFetches:
-    """The fetches that wait. There are few: each is a tool that reads the metadata log."""
+    """The fetches that wait, by the offset that they wait for and by their deadline."""
 
     def __init__(self) -> None:
         self._parked: dict[Hashable, ParkedFetch] = {}
+        self._numbers = count()
+        self._by_deadline: list[tuple[int, int, Hashable]] = []
+        self._by_offset: list[tuple[int, int, Hashable]] = []
 
     def park(self, fetch: ParkedFetch) -> None:
         """Keep a fetch until it can be answered."""
-        self._parked[fetch.request.token] = fetch
+        token = fetch.request.token
+        self._parked[token] = fetch
+        number = next(self._numbers)
+        heappush(self._by_deadline, (fetch.deadline_ms, number, token))
+        heappush(self._by_offset, (fetch.offset, number, token))
 
     def abandon(self, token: Hashable) -> None:
         """Drop the fetch of a consumer that disconnected."""
         self._parked.pop(token, None)
+        self._drop_gone()
 
     def next_deadline_ms(self) -> int | None:
         """Return the earliest deadline of the parked fetches."""
-        return min((fetch.deadline_ms for fetch in self._parked.values()), default=None)
+        return self._by_deadline[0][0] if self._by_deadline else None
 
     def take_ready(self, high_watermark: int, now_ms: int) -> list[ParkedFetch]:
         """Remove and return the fetches that have a record to read, or have reached their deadline."""
         ready = [
-            fetch
-            for fetch in self._parked.values()
-            if fetch.offset < high_watermark or fetch.deadline_ms <= now_ms
+            *self._take(self._by_offset, high_watermark - 1),
+            *self._take(self._by_deadline, now_ms),
         ]
-        for fetch in ready:
-            del self._parked[fetch.request.token]
+        self._drop_gone()
         return ready
+
+    def _take(self, heap: list[tuple[int, int, Hashable]], most: int) -> Iterator[ParkedFetch]:
+        while heap and heap[0][0] <= most:
+            fetch = self._parked.pop(heappop(heap)[2], None)
+            if fetch is not None:
+                yield fetch
+
+    def _drop_gone(self) -> None:
+        """Drop what heads a heap but isn't parked any more. If most of a heap is gone, drop all of that."""
+        for heap in (self._by_deadline, self._by_offset):
+            while heap and heap[0][2] not in self._parked:
+                heappop(heap)
+            if len(heap) > 2 * len(self._parked) + FEW_GONE:
+                heap[:] = [entry for entry in heap if entry[2] in self._parked]
+                heapify(heap)
 
 
 def is_consumer_fetch(request: ApiRequest) -> bool:

@@ -23,6 +23,8 @@ from kraft_wire.wire.server_side import Request, ServerSide, Slot
 
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 256 * 1024
+TURN_S = 0.002
+"""A connection that has sent many requests is served for so long, then all others have their turn."""
 WAITING_CLIENT_S = 0.1
 """The shortest time until a client that waits for its answer is looked at again."""
 
@@ -101,11 +103,15 @@ class Connection:
         while data := await self._stream.receive_some(RECEIVE_BYTES):
             self._received_at_s = trio.current_time()
             self._wire.receive(data)
+            turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
                 while not self._wire.has_room:
                     self._room = trio.Event()
                     await self._room.wait()
                 self._submit(self._api_request(self._wire.take(whole)))
+                if trio.current_time() > turn_ends_s:
+                    await trio.lowlevel.checkpoint()
+                    turn_ends_s = trio.current_time() + TURN_S
 
     def _served_request(self, api_key: int, version: int) -> type[Message] | None:
         """Return the class of a request that this listener serves, None if it doesn't."""
@@ -171,7 +177,10 @@ class Connection:
         """
         while True:
             await trio.sleep_until(self._idle_at_s())
-            await trio.lowlevel.checkpoint()  # if the process was suspended, what has arrived is read first
+            # If the process was suspended, what has arrived is read first. The pass in which it wakes may see
+            # the time, but not the sockets: epoll was interrupted. The reader runs in the next pass.
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
             if trio.current_time() < self._idle_at_s():
                 continue
             if self._sending or not self._wire.has_slots:
