@@ -55,19 +55,36 @@ def handle(state: ControllerState, request: DescribeConfigsRequest, version: int
     Resources that the client may not see come last, as in Kafka. Raises ApiError(INVALID_REQUEST) for a
     resource type that does not exist.
     """
-    described: list[DescribeConfigsResult] = []
-    refusals: list[DescribeConfigsResult] = []
     for resource in request.resources:
         if resource.resource_type not in set(ResourceType) or resource.resource_type == ResourceType.UNKNOWN:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"there is no resource type {resource.resource_type}")
-    for resource in request.resources:
+    described: list[DescribeConfigsResult] = []
+    refusals: list[DescribeConfigsResult] = []
+    entries = _Entries(state, include_synonyms=request.include_synonyms)
+    for resource in _merged(request.resources):
         governing = _governing(resource)
         if context.may(AclOperation.DESCRIBE_CONFIGS, governing):
-            described.append(_describe(state, resource, request.include_synonyms))
+            described.append(_describe(entries, resource))
         else:
             error = refused(AclOperation.DESCRIBE_CONFIGS, governing)
             refusals.append(_failure(resource, error.code, error.message))
     return Result(DescribeConfigsResponse(results=described + refusals))
+
+
+def _merged(resources: Iterable[DescribeConfigsResource]) -> list[DescribeConfigsResource]:
+    """Return each resource once, with all the keys that are asked of it; without keys it is all of them."""
+    merged: dict[tuple[int, str], DescribeConfigsResource] = {}
+    for resource in resources:
+        name = resource.resource_type, resource.resource_name
+        known = merged.get(name)
+        if known is None:
+            merged[name] = resource
+        elif known.configuration_keys and resource.configuration_keys:
+            keys = (*known.configuration_keys, *resource.configuration_keys)
+            merged[name] = DescribeConfigsResource(*name, keys)
+        else:
+            merged[name] = DescribeConfigsResource(*name, None)
+    return list(merged.values())
 
 
 def _governing(resource: DescribeConfigsResource) -> Resource:
@@ -90,42 +107,83 @@ def _failure(resource: DescribeConfigsResource, code: ErrorCode, message: str) -
     )
 
 
-def _describe(
-    state: ControllerState, resource: DescribeConfigsResource, include_synonyms: bool
-) -> DescribeConfigsResult:
+def _describe(entries: _Entries, resource: DescribeConfigsResource) -> DescribeConfigsResult:
     try:
-        entries = _entries(state, resource.resource_type, resource.resource_name)
+        configs = entries.of(resource.resource_type, resource.resource_name)
     except ApiError as error:
         return _failure(resource, error.code, error.message)
     wanted = set(resource.configuration_keys or ())
-    configs = [entry for entry in entries if not wanted or entry.name in wanted]
-    if not include_synonyms:
-        for entry in configs:
-            entry.synonyms = []
+    if wanted:
+        configs = [entry for entry in configs if entry.name in wanted]
     return DescribeConfigsResult(
         resource_type=resource.resource_type, resource_name=resource.resource_name, configs=configs
     )
 
 
-def _entries(
-    state: ControllerState, resource_type: int, name: str
-) -> Iterable[DescribeConfigsResourceResult]:
-    match resource_type:
-        case ResourceType.TOPIC:
-            return _topic(state, name)
-        case ResourceType.BROKER if not name:
-            return _all_brokers(state)
-        case ResourceType.BROKER:
-            _check_own_id(state, name)
-            view = BrokerConfigView(state)
-            return [_broker_entry(view, key, view.value(key)) for key in view.names()]
-        case ResourceType.BROKER_LOGGER:
-            _check_own_id(state, name)
-            return []  # the log levels of this process can't be changed while it runs
-        case ResourceType.CLIENT_METRICS:
-            return _client_metrics(state, name)
-        case _:
-            return _group(state, name)
+class _Entries:
+    """The entries of resources. Those that many resources share are made once for a request."""
+
+    def __init__(self, state: ControllerState, *, include_synonyms: bool) -> None:
+        self._state = state
+        self._include_synonyms = include_synonyms
+        self._view = BrokerConfigView(state)
+        self._made: dict[tuple[int, str], list[DescribeConfigsResourceResult]] = {}
+
+    def of(self, resource_type: int, name: str) -> list[DescribeConfigsResourceResult]:
+        """Return the entries of one resource. Raises ApiError."""
+        match resource_type:
+            case ResourceType.TOPIC:
+                self._check_topic(name)
+            case ResourceType.BROKER | ResourceType.BROKER_LOGGER if (
+                name or resource_type != ResourceType.BROKER
+            ):
+                _check_own_id(self._state, name)
+            case ResourceType.CLIENT_METRICS if not name:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST, "the name of the client metrics subscription is empty"
+                )
+            case ResourceType.GROUP if not name:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "the name of the group is empty")
+        overrides = self._state.metadata.configs.get(resource_type, name)
+        if overrides or resource_type == ResourceType.BROKER:
+            return self._make(resource_type, name, overrides)
+        shared = resource_type, ""
+        if shared not in self._made:
+            self._made[shared] = self._make(resource_type, name, overrides)
+        return self._made[shared]
+
+    def _make(
+        self, resource_type: int, name: str, overrides: Mapping[str, str]
+    ) -> list[DescribeConfigsResourceResult]:
+        entries = list(self._all(resource_type, name, overrides))
+        if not self._include_synonyms:
+            for entry in entries:
+                entry.synonyms = []
+        return entries
+
+    def _all(
+        self, resource_type: int, name: str, overrides: Mapping[str, str]
+    ) -> Iterable[DescribeConfigsResourceResult]:
+        view = self._view
+        match resource_type:
+            case ResourceType.TOPIC:
+                return _topic(self._state, view, overrides)
+            case ResourceType.BROKER if not name:
+                return _all_brokers(view)
+            case ResourceType.BROKER:
+                return [_broker_entry(view, key, view.value(key)) for key in view.names()]
+            case ResourceType.BROKER_LOGGER:
+                return []  # the log levels of this process can't be changed while it runs
+            case ResourceType.CLIENT_METRICS:
+                return _client_metrics(overrides)
+            case _:
+                return _group(view, overrides)
+
+    def _check_topic(self, name: str) -> None:
+        if fault := why_invalid(name):
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        if self._state.metadata.topics.by_name(name) is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
 
 
 def _check_own_id(state: ControllerState, name: str) -> None:
@@ -133,13 +191,9 @@ def _check_own_id(state: ControllerState, name: str) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {state.node_id}, not {name!r}")
 
 
-def _topic(state: ControllerState, name: str) -> list[DescribeConfigsResourceResult]:
-    if fault := why_invalid(name):
-        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
-    if state.metadata.topics.by_name(name) is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
-    overrides = state.metadata.configs.get(ResourceType.TOPIC, name)
-    view = BrokerConfigView(state)
+def _topic(
+    state: ControllerState, view: BrokerConfigView, overrides: Mapping[str, str]
+) -> list[DescribeConfigsResourceResult]:
     return [
         _layered_entry(
             topic_keys()[config.name],
@@ -153,11 +207,7 @@ def _topic(state: ControllerState, name: str) -> list[DescribeConfigsResourceRes
     ]
 
 
-def _group(state: ControllerState, name: str) -> list[DescribeConfigsResourceResult]:
-    if not name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "the name of the group is empty")
-    overrides = state.metadata.configs.get(ResourceType.GROUP, name)
-    view = BrokerConfigView(state)
+def _group(view: BrokerConfigView, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
     return [
         _group_entry(key, overrides, view)
         for key in group_keys().values()
@@ -181,10 +231,7 @@ def _group_entry(
     return _layered_entry(key, fallback if own is None else own, override, below)
 
 
-def _client_metrics(state: ControllerState, name: str) -> list[DescribeConfigsResourceResult]:
-    if not name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "the name of the client metrics subscription is empty")
-    overrides = state.metadata.configs.get(ResourceType.CLIENT_METRICS, name)
+def _client_metrics(overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
     return [
         _layered_entry(
             key,
@@ -198,9 +245,8 @@ def _client_metrics(state: ControllerState, name: str) -> list[DescribeConfigsRe
     ]
 
 
-def _all_brokers(state: ControllerState) -> list[DescribeConfigsResourceResult]:
+def _all_brokers(view: BrokerConfigView) -> list[DescribeConfigsResourceResult]:
     """Describe the values that are set dynamically for all brokers, and no others."""
-    view = BrokerConfigView(state)
     entries = [_broker_entry(view, name, value) for name, value in sorted(view.all_brokers.items())]
     for entry in entries:
         entry.synonyms = [s for s in entry.synonyms if s.source == ConfigSource.DYNAMIC_DEFAULT_BROKER]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kraft_wire.controller.decision.api_table import Api, ApiTable
+from kraft_wire.controller.decision.api_table import AnsweredBy, Api, ApiTable
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.activation import activation_result
@@ -100,13 +100,17 @@ class Decisions:
         self._outbox.emit(Activated(self._core.epoch, now_ms - self._led_since_ms))
 
     def deactivate(self) -> None:
-        """Stop being the active controller: undo what is not committed, and refuse the waiting requests."""
+        """Stop being the active controller: undo what is not committed, refuse the waiting writes and answer
+        the waiting reads."""
         self.is_active = False
         self._schedule.deactivate()
         for request in [*self._writes.revert(), *self._works.clear()]:
-            self._outbox.refuse(
-                request, ErrorCode.NOT_CONTROLLER, "the leadership moved before this was committed"
-            )
+            if self._apis[request.api_key].answered_by is AnsweredBy.ANY_CONTROLLER:
+                self.decide(request, self._make_context(request.caller))  # a read, of what is committed
+            else:
+                self._outbox.refuse(
+                    request, ErrorCode.NOT_CONTROLLER, "the leadership moved before this was committed"
+                )
 
     def stop_periodic_tasks(self) -> None:
         """Run no more periodic tasks in this term."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kraft_wire.configs.types import ConfigSource, ConfigType
@@ -19,7 +21,8 @@ from kraft_wire.protocol.messages.describe_configs_response import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from tests.controller.controller_harness import NODE_ID, Harness, failure
+from kraft_wire.protocol.messages.topic_record import TopicRecord
+from tests.controller.controller_harness import NODE_ID, Harness, failure, uuid
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
 METRICS, GROUP = ResourceType.CLIENT_METRICS, ResourceType.GROUP
@@ -294,3 +297,41 @@ def test_keys_of_one_listener_stand_for_general_ones() -> None:
     assert definition is not None
     assert definition.is_sensitive
     assert broker_definition("listener.name.a.no.such.key") is None
+
+
+def test_a_resource_that_is_named_often_is_described_once_with_all_its_keys(harness: Harness) -> None:
+    node = [
+        DescribeConfigsResource(BROKER, str(NODE_ID), (key,)) for key in ("node.id", "log.retention.hours")
+    ]
+    request = DescribeConfigsRequest([*node, *node, DescribeConfigsResource(GROUP, "g", None)])
+    results = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
+    assert [(result.resource_type, result.resource_name) for result in results] == [
+        (BROKER, str(NODE_ID)),
+        (GROUP, "g"),
+    ]
+    assert [each.name for each in results[0].configs] == ["log.retention.hours", "node.id"]
+    request = DescribeConfigsRequest([*node, DescribeConfigsResource(BROKER, str(NODE_ID), None)])
+    (result,) = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
+    assert len(result.configs) > 100
+
+
+def test_topics_without_values_of_their_own_share_their_entries(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    real = describe_configs._topic
+
+    def topic(*given: Any) -> Any:
+        made.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(describe_configs, "_topic", topic)
+    names = [f"t{number}" for number in range(50)]
+    for number, name in enumerate(names):
+        harness.replay([(TopicRecord(name=name, topic_id=uuid(900 + number)), 0)])
+    set_config(harness, TOPIC, "t7", "retention.ms", "5")
+    request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, name, None) for name in names])
+    results = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
+    assert len(made) == 2
+    values = [{each.name: each.value for each in result.configs}["retention.ms"] for result in results]
+    assert values == ["86400000"] * 7 + ["5"] + ["86400000"] * 42
