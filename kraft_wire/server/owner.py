@@ -34,6 +34,7 @@ from kraft_wire.server.network.peers import Peers
 from kraft_wire.server.ports.background import Background
 from kraft_wire.server.ports.log_files import LogFiles
 from kraft_wire.server.ports.snapshot_files import SnapshotFiles
+from kraft_wire.server.reports.step_times import StepTimes
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.store import Store
 from kraft_wire.wire.address import Address
@@ -72,6 +73,7 @@ class NodeOwner:
     ) -> None:
         self._node = node
         self._taps = taps
+        self._step_times = StepTimes()
         self._background = Background()
         self.log = LogFiles(store, self._step, self._background)
         self.snapshots = SnapshotFiles(store, process, self._step, self._background, self.log.stop_reading)
@@ -102,6 +104,7 @@ class NodeOwner:
         self._step(ShutDown())
         with trio.move_on_after(STOP_SECONDS):
             await self._ready_to_stop.wait()
+        self._step_times.report()
 
     # Events.
 
@@ -140,6 +143,7 @@ class NodeOwner:
             self._deadline_moved.set()
 
     def _take_step(self, event: NodeEvent) -> None:
+        began_s = time.perf_counter()
         now = read_clocks()
         effects = self._node.step(event, now)
         try:
@@ -147,6 +151,7 @@ class NodeOwner:
         finally:  # if an effect fails, the log lines of its step tell what led to it
             for tap in self._taps:
                 tap.stepped(event, effects, now)
+            self._step_times.note(event, effects, (time.perf_counter() - began_s) * 1000)
 
     async def _end_on_failure(self) -> None:
         await self._failed.wait()

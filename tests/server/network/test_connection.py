@@ -25,6 +25,7 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from kraft_wire.server.network import connection as connection_module
 from kraft_wire.server.network.connection import Connection, Limits
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import FrameReader, frame
@@ -316,3 +317,16 @@ async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
         peer.answer(0, BrokerHeartbeatResponse())
         await peer.receive()
         assert await peer.is_closed()
+
+
+async def test_a_client_with_many_requests_lets_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_module, "TURN_S", 0.0)
+    async with connected() as peer:
+        await peer.stream.send_all(HEARTBEAT_REQUEST * 50)
+        turns = 0
+        while len(peer.submitted) < 50:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+        assert turns > 20, "all were served in a few passes of the event loop"
