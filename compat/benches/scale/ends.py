@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -60,9 +60,15 @@ class EndFigures(msgspec.Struct, frozen=True):
     crashed: Ended
 
 
-def measure_ends(kind: ControllerKind, folder: Path, tools: ToolServer, sizes: EndSizes) -> EndFigures:
+def measure_ends(
+    kind: ControllerKind,
+    folder: Path,
+    tools: ToolServer,
+    sizes: EndSizes,
+    settings: Mapping[str, str] | None = None,
+) -> EndFigures:
     """Create the partitions, let one broker shut down, and another crash."""
-    properties = {"broker.session.timeout.ms": str(SESSION_TIMEOUT_MS)}
+    properties = {"broker.session.timeout.ms": str(SESSION_TIMEOUT_MS), **(settings or {})}
     with Workspace(folder / f"{kind}-{sizes.controllers}-{sizes.partitions}") as workspace:
         quorum = ControllerQuorum(workspace, tools, [kind] * sizes.controllers, "dynamic", properties)
         for controller in quorum.controllers.values():
