@@ -28,6 +28,7 @@ TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
 CODEC_JUDGE_STAMP := $(KAFKA)/codec-judge/.complete
 CODEC_JUDGE_SOURCES := $(patsubst %,compat/java/%.java,CodecJudge GeneratedClasses RandomInstances)
 SCHEMA_JUDGE_STAMP := $(KAFKA)/schema-judge/.complete
+CONFIG_JUDGE_STAMP := $(KAFKA)/config-judge/.complete
 # With these class archives (JEP 350) Kafka and Spark start in about half the time.
 CLASS_ARCHIVES := build/class-archives
 KAFKA_ARCHIVES := $(KAFKA_SERVERS:%=$(CLASS_ARCHIVES)/%.jsa)
@@ -133,7 +134,7 @@ $(VENV_STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q kraft_wire codegen
 	@touch $@
 
-kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP) $(CODEC_JUDGE_STAMP) $(SCHEMA_JUDGE_STAMP)
+kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP) $(CODEC_JUDGE_STAMP) $(SCHEMA_JUDGE_STAMP) $(CONFIG_JUDGE_STAMP)
 
 KAFKA_PROFILES = $(if $(filter $(KAFKA_SCHEMAS),$*),schemas,server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools))
 
@@ -157,6 +158,13 @@ $(CODEC_JUDGE_STAMP): $(CODEC_JUDGE_SOURCES) $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $(CODEC_JUDGE_SOURCES)
+	@touch $@
+
+$(CONFIG_JUDGE_STAMP): compat/java/ConfigJudge.java $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0/.complete
+	@echo 'make: compiling the config judge, compat/java/ConfigJudge.java'
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $<
 	@touch $@
 
 $(SCHEMA_JUDGE_STAMP): compat/java/SchemaJudge.java $(TOOL_SERVER_STAMP) $(KAFKA_POM) | java maven

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.configs.java_text import equals_ignoring_case, parse_integer, trim
 from kraft_wire.configs.layers import ConfigLayers
 from kraft_wire.configs.types import (
     ConfigKey,
@@ -245,7 +246,7 @@ def _check_topic_configs(
 
 
 def _is_true(text: str | None) -> bool:
-    return text is not None and text.strip().lower() == "true"
+    return text is not None and equals_ignoring_case(trim(text), "true")
 
 
 class _TopicValues:
@@ -259,7 +260,7 @@ class _TopicValues:
         return _resolve(topic_keys()[name], self._given, self._layers).value or ""
 
     def number(self, name: str) -> int:
-        return int(self.text(name))
+        return parse_integer(trim(self.text(name)))
 
     def flag(self, name: str) -> bool:
         return _is_true(self.text(name))
@@ -271,7 +272,7 @@ def _check_remote_storage(values: _TopicValues, static_configs: Mapping[str, str
         raise InvalidConfigValue(
             "remote.storage.enable", "true", "needs remote.log.storage.system.enable=true in this cluster"
         )
-    if values.text("cleanup.policy").strip() not in ("delete", ""):
+    if trim(values.text("cleanup.policy")) not in ("delete", ""):
         raise InvalidConfigValue(
             "cleanup.policy", values.text("cleanup.policy"), "must be delete for a topic with remote storage"
         )

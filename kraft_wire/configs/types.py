@@ -9,11 +9,19 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.configs.java_text import (
+    WHITE_SPACE,
+    equals_ignoring_case,
+    is_duration_from_zero,
+    parse_double,
+    parse_integer,
+    trim,
+)
+
 Value = bool | int | float | str | list[str]
 
-_COMMA: Final = re.compile(r"\s*,\s*")
+_COMMA: Final = re.compile(f"{WHITE_SPACE}*,{WHITE_SPACE}*")
 _THROTTLED_REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _INTEGER_BITS: Final = {"SHORT": 16, "INT": 32, "LONG": 64}
 
 
@@ -66,7 +74,7 @@ class Synonym(msgspec.Struct, frozen=True, gc=False):
         """Return the topic's value for this broker value. An empty one is 0, as in Java's ConfigSynonym."""
         if self.factor == 1:
             return value
-        return str(int(value.strip() or "0") * self.factor)
+        return str(parse_integer(trim(value) or "0") * self.factor)
 
 
 class ConfigKey(msgspec.Struct, frozen=True, gc=False):
@@ -103,7 +111,7 @@ class ConfigKey(msgspec.Struct, frozen=True, gc=False):
 
     def parse(self, text: str) -> Value:
         """Parse a value without checking its bounds. Raises InvalidConfigValue."""
-        return _PARSERS[self.type](self, text.strip())
+        return _PARSERS[self.type](self, trim(text))
 
     def check(self, text: str | None) -> Value | None:
         """Parse a value and check it. Raises InvalidConfigValue."""
@@ -170,26 +178,32 @@ def format_value(value: Value) -> str:
 
 def split_list(text: str) -> list[str]:
     """Return the items of a LIST value, separated by commas with optional white space. "" has no items."""
-    stripped = text.strip()
-    return _COMMA.split(stripped) if stripped else []
+    trimmed = trim(text)
+    return _COMMA.split(trimmed) if trimmed else []
 
 
 def _parse_boolean(key: ConfigKey, text: str) -> bool:
-    if (lowered := text.lower()) in ("true", "false"):
-        return lowered == "true"
+    if equals_ignoring_case(text, "true"):
+        return True
+    if equals_ignoring_case(text, "false"):
+        return False
     raise InvalidConfigValue(key.name, text, "must be true or false")
 
 
 def _parse_integer(key: ConfigKey, text: str) -> int:
     bits = _INTEGER_BITS[key.type]
-    if _INTEGER.fullmatch(text) and -(1 << (bits - 1)) <= (value := int(text)) < 1 << (bits - 1):
+    try:
+        value = parse_integer(text)
+    except ValueError:
+        value = 1 << bits
+    if -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         return value
     raise InvalidConfigValue(key.name, text, f"must be a whole number of {bits} bits")
 
 
 def _parse_double(key: ConfigKey, text: str) -> float:
     try:
-        return float(text)
+        return parse_double(text)
     except ValueError:
         raise InvalidConfigValue(key.name, text, "must be a number") from None
 
@@ -218,7 +232,7 @@ _PARSERS: Final[dict[str, Callable[[ConfigKey, str], Value]]] = {
 
 
 def _throttled_replicas(value: Value) -> str:
-    items = [item.strip() for item in value] if isinstance(value, list) else []
+    items = [trim(item) for item in value] if isinstance(value, list) else []
     if "".join(items) == "*" or all(_THROTTLED_REPLICA.fullmatch(item) for item in items):
         return ""
     return "must be * or a list of partition:broker"
@@ -228,16 +242,12 @@ def _gzip_level(value: Value) -> str:
     return "" if value == -1 or (isinstance(value, int) and 1 <= value <= 9) else "must be -1 or 1 to 9"
 
 
-_ISO_TIME = r"T(?=.)(?:[+-]?\d+H)?(?:[+-]?\d+M)?(?:[+-]?\d+(?:\.\d{0,9})?S)?"
-_ISO_DURATION: Final = re.compile(rf"[+-]?P(?=.)(?:[+-]?\d+D)?(?:{_ISO_TIME})?", re.IGNORECASE)
-
-
 def _share_offset_reset(value: Value) -> str:
     text = value if isinstance(value, str) else ""
     if text in ("earliest", "latest"):
         return ""
     prefix, _, duration = text.partition(":")
-    if prefix == "by_duration" and _ISO_DURATION.fullmatch(duration) and "-" not in duration:
+    if prefix == "by_duration" and is_duration_from_zero(duration):
         return ""
     return "must be earliest, latest or by_duration: and an ISO 8601 duration that is not negative"
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.configs.java_text import parse_integer, trim
 from kraft_wire.configs.schema import (
     broker_key,
     check_known,
@@ -109,7 +110,7 @@ def _check_client_metrics(configs: Mapping[str, str | None]) -> None:
     for name, value in given.items():
         keys[name].check(value)
     interval = given.get("interval.ms")
-    if interval is not None and int(interval) not in _INTERVAL_MS:
+    if interval is not None and parse_integer(trim(interval)) not in _INTERVAL_MS:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"interval.ms={interval} is not between 100 and 3600000")
     for pattern in split_list(given.get("match", "")):
         _check_match(pattern)
@@ -119,10 +120,10 @@ def _check_match(pattern: str) -> None:
     name, separator, expression = pattern.partition("=")
     if not separator or not expression or "=" in expression:
         raise InvalidConfigValue("match", pattern, "is not NAME=PATTERN")
-    if name.strip() not in _MATCHABLE:
+    if trim(name) not in _MATCHABLE:
         raise InvalidConfigValue("match", pattern, f"the name must be one of {', '.join(sorted(_MATCHABLE))}")
     try:
-        re.compile(expression.strip())
+        re.compile(trim(expression))
     except re.error as error:
         raise InvalidConfigValue("match", pattern, f"is not a regular expression: {error}") from error
 
@@ -145,7 +146,7 @@ def _check_group(configs: Mapping[str, str | None], static_configs: Mapping[str,
         raise InvalidConfigValue("streams.rack.aware.assignment.tags", ",".join(tags), "has a tag twice")
     assignor = given.get("streams.assignor.name")
     offered = _broker_value("group.streams.assignors", static_configs)
-    if assignor is not None and assignor.strip() not in split_list(offered):
+    if assignor is not None and trim(assignor) not in split_list(offered):
         raise InvalidConfigValue("streams.assignor.name", assignor, f"must be one of {offered}")
 
 
@@ -157,8 +158,8 @@ def _check_group_range(name: str, value: str, static_configs: Mapping[str, str])
             limit_name = f"group.{kind}.{bound}.{middle}"
             if (key := broker_key(limit_name)) is None or key.type not in ("INT", "LONG"):
                 continue
-            limit = int(_broker_value(limit_name, static_configs))
-            if is_outside(int(value), limit):
+            limit = parse_integer(trim(_broker_value(limit_name, static_configs)))
+            if is_outside(parse_integer(trim(value)), limit):
                 raise InvalidConfigValue(name, value, f"{limit_name} is {limit}")
             break
 
@@ -167,8 +168,8 @@ def _check_session(kind: str, given: Mapping[str, str], static_configs: Mapping[
     session_name, heartbeat_name = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
     if session_name not in given and heartbeat_name not in given:
         return
-    session = int(_group_value(session_name, given, static_configs))
-    heartbeat = int(_group_value(heartbeat_name, given, static_configs))
+    session = parse_integer(trim(_group_value(session_name, given, static_configs)))
+    heartbeat = parse_integer(trim(_group_value(heartbeat_name, given, static_configs)))
     if session <= heartbeat:
         raise InvalidConfigValue(session_name, str(session), f"must be above {heartbeat_name}, {heartbeat}")
 

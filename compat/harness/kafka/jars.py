@@ -54,6 +54,14 @@ def codec_judge_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
     return folder / "classes"
 
 
+def config_judge_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
+    """Return the folder of the compiled config judge; raises MissingComponent without ``make kafka``."""
+    folder = kafka_folder / "config-judge"
+    if not (folder / ".complete").exists():
+        raise MissingComponent(f"the config judge is not in {folder}: run `make kafka`")
+    return folder / "classes"
+
+
 def schema_judge_class_path(kafka_folder: Path = KAFKA_FOLDER) -> str:
     """Return the class path of the compiled schema judge and Kafka's message generator.
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
+from kraft_wire.configs.java_text import split
 from kraft_wire.configs.schema import ALL_BROKERS, MIN_INSYNC_REPLICAS, keys_of
 from kraft_wire.configs.validation import validate_configs, validate_resource
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
@@ -98,7 +99,7 @@ def _alter(state: ControllerState, resource: AlterConfigsResource, context: Cont
     _check_operations(resource.configs)
     if resource_type == ResourceType.BROKER_LOGGER:
         raise _no_logger(state, resource)
-    existing = state.metadata.configs.get(resource_type, name)
+    existing = _known(resource_type, state.metadata.configs.get(resource_type, name))
     changes = {c.name: _new_value(resource_type, c, existing.get(c.name)) for c in resource.configs}
     if resource_type != ResourceType.BROKER:
         changes = {key: value for key, value in changes.items() if value != existing.get(key)}
@@ -114,6 +115,18 @@ def _alter(state: ControllerState, resource: AlterConfigsResource, context: Cont
     )
     _check_existence(state, resource_type, name)
     return [(_record(resource_type, name, key, value), 0) for key, value in changes.items()]
+
+
+def _known(resource_type: int, values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the values whose keys Kafka still has.
+
+    The log of an upgraded cluster may hold others. Java's controller drops them when it replays, but those of
+    brokers, where any key may be set.
+    """
+    if resource_type == ResourceType.BROKER:
+        return values
+    keys = keys_of(resource_type)
+    return {key: value for key, value in values.items() if key in keys}
 
 
 def _check_permission(resource_type: int, name: str, context: Context) -> None:
@@ -148,14 +161,14 @@ def _new_value(resource_type: int, config: AlterableConfig, current: str | None)
         case Operation.DELETE:
             return None
     key = keys_of(resource_type).get(config.name)
-    if key is None or key.type != "LIST":
+    if key is None or key.type != "LIST" or resource_type == ResourceType.CLIENT_METRICS:
         raise ApiError(
             ErrorCode.INVALID_CONFIG, f"{config.name} is not a list, so APPEND and SUBTRACT are not allowed"
         )
     items = _items(key.default if current is None else current)
-    given = _items(config.value)
+    given = split(config.value or "")
     if config.config_operation == Operation.APPEND:
-        items += [item for item in dict.fromkeys(given) if item not in items]
+        items += [item for item in dict.fromkeys(given) if item not in items]  # an empty one too, as in Java
     else:
         items = [item for item in items if item not in given]
     return ",".join(items)

@@ -19,6 +19,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_response import Incr
 from tests.controller.controller_harness import NODE_ID, Harness, failure
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
+METRICS, GROUP = ResourceType.CLIENT_METRICS, ResourceType.GROUP
 SET, DELETE, APPEND, SUBTRACT = Operation
 Change = tuple[str, int, str | None]
 
@@ -220,3 +221,25 @@ def test_the_records_are_one_batch_and_the_response_names_each_resource(harness:
     assert [(a.resource_type, a.resource_name) for a in response.responses] == [(2, "t")]
     failed = failure(IncrementalAlterConfigsResponse, request, 0, ErrorCode.NOT_CONTROLLER, "ask another")
     assert [(a.error_code, a.error_message) for a in failed.responses] == [(41, "ask another")]
+
+
+def test_keys_that_kafka_no_longer_has_hinder_no_change(harness: Harness) -> None:
+    """An upgraded cluster's log may hold them; Java's controller drops them when it replays."""
+    for kind, name, known in (
+        (TOPIC, "t", ("retention.ms", SET, "5")),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "50000")),
+    ):
+        old = ConfigRecord(resource_type=kind, resource_name=name, name="message.format.version", value="2.8")
+        harness.replay([(old, 0)])
+        assert change(harness, kind, name, known) == 0
+        assert change(harness, kind, name, ("message.format.version", SET, "3.0")) == ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+def test_nothing_of_client_metrics_is_a_list(harness: Harness, operation: int) -> None:
+    assert change(harness, METRICS, "m", ("metrics", operation, "a")) == ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize("value", ["", "compact,,delete", ",delete"])
+def test_an_empty_item_is_appended_too_and_then_refused(harness: Harness, value: str) -> None:
+    assert change(harness, TOPIC, "t", ("cleanup.policy", APPEND, value)) == ErrorCode.INVALID_CONFIG
