@@ -54,7 +54,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven writes colour codes even with --quiet, so its output is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-codec bench-spark lock clean
+.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-scale bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo            start our controller and a real Kafka broker, produce and consume messages'
@@ -68,6 +68,7 @@ help:
 	@echo 'make campaign        run the simulator as long as you like, for example OPTIONS="--hours 8 --first 1000000";'
 	@echo '                     the result goes to tests/sim/campaign.txt'
 	@echo 'make bench           compare the speed of our controller with Java'"'"'s'
+	@echo 'make bench-scale     compare what the end of a broker costs in clusters with very many partitions'
 	@echo 'make bench-codec     compare the speed of our codec with Java'"'"'s and with other Python codecs'
 	@echo 'make bench-spark     measure how fast metadata logs become tables, beside kafka-dump-log'
 	@echo 'make wheel-compiled  build the optional wheel with the compiled codec into dist'
@@ -273,6 +274,10 @@ format: venv
 # OPTIONS are those of `python -m compat.benches.controller --help`: `make bench OPTIONS="--only quorum large"`.
 bench: venv kafka
 	@$(BIN)/python -m compat.benches.controller $(OPTIONS)
+
+# OPTIONS are those of `python -m compat.benches.scale --help`: `make bench-scale OPTIONS="--partitions 2000000 --brokers 10"`.
+bench-scale: venv kafka
+	@$(BIN)/python -m compat.benches.scale $(OPTIONS)
 
 # OPTIONS are those of `python -m compat.benches.codec --help`: `make bench-codec OPTIONS=--quick`.
 bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) $(COMPILED_STAMP)

@@ -77,7 +77,10 @@ def measure_ends(
         quorum.format()
         quorum.start()
         leader = quorum.leader()
-        brokers = [PretendBroker(id, quorum.cluster_id, leader.port) for id in range(1, sizes.brokers + 1)]
+        brokers = [
+            PretendBroker(id, quorum.cluster_id, leader.port, patient=kind == "java")
+            for id in range(1, sizes.brokers + 1)
+        ]
         created_per_s = create_topics(leader.port, sizes)
         resident_bytes = _settled_bytes(leader)
         *others, crashing, stopping = brokers
@@ -114,7 +117,7 @@ def _shut_down(port: int, broker: PretendBroker) -> float:
     with WireClient(port, timeout_s=LONGEST_S) as client:
         while time.perf_counter() - began < LONGEST_S:
             answer = client.call(request, 1, BrokerHeartbeatResponse)
-            if answer.error_code != ErrorCode.NONE:
+            if answer.error_code not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
                 raise WaitTimeout(f"shutting down: {ErrorCode(answer.error_code).name}")
             if answer.should_shut_down:
                 return time.perf_counter() - began
