@@ -22,6 +22,8 @@ from kraft_wire.wire.server_side import Slot
 log = get_logger(__name__)
 
 DRAIN_SECONDS = 1.0
+LEAST_BACKLOG: Final = 4096
+"""A connection that finds the queue full waits a second. A longer queue costs nothing."""
 ACCEPT_AGAIN_SECONDS: Final = 0.1
 WARNING_INTERVAL_SECONDS: Final = 10.0
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -45,7 +47,7 @@ async def bind(endpoints: Sequence[Endpoint], backlog: int) -> list[Bound]:
     for endpoint in endpoints:
         try:
             sockets = await trio.open_tcp_listeners(
-                endpoint.port, host=endpoint.host or None, backlog=backlog
+                endpoint.port, host=endpoint.host or None, backlog=max(backlog, LEAST_BACKLOG)
             )
         except OSError as error:
             address = f"{endpoint.name}://{endpoint.address}"

@@ -33,6 +33,8 @@ Problem = (
 
 log = get_logger(__name__)
 
+MOST_TOPIC_LINES: Final = 100
+"""More topics of one request are one line."""
 BROKER_REGISTRATION: Final = "BrokerRegistration"
 QUIET_REFUSALS: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.STALE_BROKER_EPOCH)
 """Errors that brokers get in normal operation, after they or a controller restarted."""
@@ -50,7 +52,11 @@ def report_records(
     """
     cause = Cause(request, _deleted_topics(response))
     features = []
-    for record, _ in records.singles if isinstance(records, Records) else records:
+    singles = list(records.singles) if isinstance(records, Records) else records
+    is_summed_up = _sum_up_topics(singles)
+    for record, _ in singles:
+        if is_summed_up and isinstance(record, TopicRecord | RemoveTopicRecord):
+            continue
         if isinstance(record, FeatureLevelRecord):
             features.append(f"{record.name}={record.feature_level}")
         reporter = _REPORTERS.get(type(record))
@@ -58,6 +64,18 @@ def report_records(
             reporter(record, cause)
     if features:
         log.info("features finalized", features=features)
+
+
+def _sum_up_topics(records: Sequence[VersionedRecord]) -> bool:
+    """Log the number of topics instead of each one, if they are many: a line takes time. Returns whether they
+    are."""
+    for record_class, event in ((TopicRecord, "topics created"), (RemoveTopicRecord, "topics deleted")):
+        topics = [record for record, _ in records if isinstance(record, record_class)]
+        if len(topics) > MOST_TOPIC_LINES:
+            first = getattr(topics[0], "name", None)
+            log.info(event, count=len(topics), **({"first": first} if first else {}))
+            return True
+    return False
 
 
 def report_refusal(refused: RequestRefused) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import socket
 from typing import cast
 
 import pytest
@@ -97,3 +98,13 @@ async def test_a_lack_of_files_is_waited_out_and_logged_without_a_traceback(
     assert ended.value.errno == errno.EBADF
     assert [fields["reason"] for fields in _warnings(caplog)] == ["Too many open files"]
     assert (listener.accepts, listener.is_closed) == (4, True)
+
+
+async def test_many_connections_wait_in_the_queue() -> None:
+    """A connection that finds the queue full is tried again after a second."""
+    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)], backlog=1)
+    waiting = [socket.create_connection(("127.0.0.1", bound.endpoint.port), timeout=0.9) for _ in range(200)]
+    for connection in waiting:
+        connection.close()
+    for listener in bound.sockets:
+        await listener.aclose()

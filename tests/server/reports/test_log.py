@@ -23,7 +23,7 @@ from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.server.reports.log import report_records, report_refusal
+from kraft_wire.server.reports.log import MOST_TOPIC_LINES, report_records, report_refusal
 
 BROKER_REGISTRATION = BrokerRegistrationRequest.API_KEY
 BROKER_HEARTBEAT = BrokerHeartbeatRequest.API_KEY
@@ -134,3 +134,16 @@ def test_a_refusal_is_told_as_loudly_as_it_matters(
     assert record.levelname == level
     fields = record.__dict__["fields"]
     assert (fields["error"], fields["reason"], fields["peer"]) == (code.name, "because", "10.0.0.7:40000")
+
+
+def test_many_topics_of_one_request_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    names = [f"t{number}" for number in range(MOST_TOPIC_LINES + 1)]
+    report_records([(TopicRecord(name=name), 0) for name in names])
+    report_records([(RemoveTopicRecord(), 0) for _ in names])
+    assert _told(caplog) == [("INFO", "topics created"), ("INFO", "topics deleted")]
+    created, deleted = [record.__dict__["fields"] for record in caplog.records]
+    assert created == {"count": len(names), "first": "t0"}
+    assert deleted == {"count": len(names)}
+    caplog.clear()
+    report_records([(TopicRecord(name=name), 0) for name in names[1:]])
+    assert len(caplog.records) == MOST_TOPIC_LINES
