@@ -208,8 +208,9 @@ def two_incarnations_share_an_epoch(patch: Patch) -> None:
     patch.attribute(broker_registration, "_registration", registration)
 
 
-@bug("ConsistentRead")
+@bug("ConsistentRead", "NoDefect", "EventuallyUnfenced")
 def heartbeats_of_former_incarnations_count(patch: Patch) -> None:
+    # NoDefect: the broker of a late heartbeat may not be registered any more.
     def check(state: ControllerState, broker_id: int, epoch: int) -> Any:
         return state.metadata.brokers[broker_id]
 

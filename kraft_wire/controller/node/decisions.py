@@ -166,8 +166,9 @@ class Decisions:
     @property
     def _can_work(self) -> bool:
         """Whether there is a work to continue now. Works wait while too much isn't committed yet."""
-        uncommitted = self._core.log_end_offset - self._writes.committed_offset
-        return bool(self._works) and uncommitted < MOST_UNCOMMITTED_RECORDS
+        if not self._works or not self._core.accepts_proposals:
+            return False
+        return self._core.log_end_offset - self._writes.committed_offset < MOST_UNCOMMITTED_RECORDS
 
     def continue_work(self) -> None:
         """Decide the next piece of a work, if there is one and it may continue."""

@@ -6,6 +6,7 @@ topics, each with the partitions that needed an election.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
@@ -15,7 +16,6 @@ from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 from kraft_wire.protocol.errors import ApiError, ErrorCode
-from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from kraft_wire.protocol.messages.elect_leaders_response import (
     ElectLeadersResponse,
@@ -27,6 +27,7 @@ from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
     from kraft_wire.controller.partitions.elections import Elections
+    from kraft_wire.metadata.partitions.column_changes import PartitionChanges
 
 _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
@@ -131,7 +132,7 @@ class _ElectAll:
         return Piece(held.records, held.is_complete, response=response)
 
     def _note_results(self, state: ControllerState, slices: Elections, records: Records) -> None:
-        elected = {_changed(record) for record, _ in records}
+        elected = {ref for part in records.parts for ref in _changed(part)}
         partitions = state.metadata.partitions
         for rows in slices.considered:
             for ref in partitions.refs(rows):
@@ -152,6 +153,10 @@ class _ElectAll:
         )
 
 
-def _changed(record: Message) -> PartitionRef:
-    assert isinstance(record, PartitionChangeRecord)
-    return PartitionRef(record.topic_id, record.partition_id)
+def _changed(part: Sequence[VersionedRecord] | PartitionChanges) -> Iterator[PartitionRef]:
+    if not isinstance(part, Sequence):
+        yield from part.places.refs()
+        return
+    for record, _ in part:
+        assert isinstance(record, PartitionChangeRecord)
+        yield PartitionRef(record.topic_id, record.partition_id)

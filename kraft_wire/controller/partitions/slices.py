@@ -30,6 +30,8 @@ WINDOW_ROWS: Final = 8192
 """The rows of a slice. 10,000 records fit into a batch."""
 FEW_CHANGES: Final = 1400
 """A slice with so few changes has room for another window."""
+MOST_CONSIDERED: Final = 2 * WINDOW_ROWS
+"""A slice looks at no further window after so many affected rows, even if nothing changes in them."""
 MOST_UNUSUAL: Final = 400
 """The partitions of a slice that are decided one by one, at some 20 µs each."""
 
@@ -95,7 +97,13 @@ class Slices(ABC):
         found = Records([])
         self.considered = []
         unusual_left = MOST_UNUSUAL
-        while self._next_row < partitions.row_count and unusual_left > 0 and len(found) <= FEW_CHANGES:
+        rows_left = MOST_CONSIDERED
+        while (
+            self._next_row < partitions.row_count
+            and rows_left > 0
+            and unusual_left > 0
+            and len(found) <= FEW_CHANGES
+        ):
             window = slice(self._next_row, min(self._next_row + WINDOW_ROWS, partitions.row_count))
             rows = self.affected(view, window)
             self._next_row = window.stop
@@ -103,6 +111,7 @@ class Slices(ABC):
                 records, unusual = self._decide(view, rows, unusual_left)
                 found = joined(found, records)
                 unusual_left -= unusual
+                rows_left -= len(rows)
         return found
 
     def _decide(self, view: ClusterView, rows: Rows, most_unusual: int) -> tuple[Records, int]:

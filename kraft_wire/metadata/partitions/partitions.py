@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -50,6 +51,13 @@ class Places(msgspec.Struct, frozen=True):
         """Return the rows where the partitions are now."""
         starts = np.array([topic.start for topic in self.topics], np.intp)
         return np.repeat(starts, self.counts) + self.indexes
+
+    def refs(self) -> Iterator[PartitionRef]:
+        """Return the partitions."""
+        indexes = iter(self.indexes.tolist())
+        for topic, count in zip(self.topics, self.counts.tolist(), strict=True):
+            for index in islice(indexes, count):
+                yield PartitionRef(topic.id, index)
 
     def topic_ids(self) -> NDArray[np.uint8]:
         """Return the topic ids, one row of 16 bytes for each partition."""

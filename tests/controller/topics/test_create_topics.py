@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kraft_wire.controller.decision.context import Result
+from kraft_wire.controller.decision.sessions import SessionEnded
 from kraft_wire.controller.topics import create_topics
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
@@ -114,6 +115,20 @@ def test_the_leader_is_the_first_active_replica_and_fenced_ones_are_not_in_sync(
         assert partition.replicas[2] == 2
         assert partition.isr == partition.replicas[:2]
         assert partition.leader == partition.replicas[0]
+
+
+def test_a_broker_that_has_stopped_gets_replicas_as_a_fenced_one() -> None:
+    """In a rolling restart topics can be created, although the registration still says that it shuts down."""
+    cluster = TopicCluster(0, 1, 2)
+    cluster.begin_shutdown(1)
+    cluster.fence(1)
+    cluster.state.sessions.apply([SessionEnded(1)])
+    assert cluster.metadata.brokers[1].in_controlled_shutdown
+    (result,) = cluster.create(new_topic("foo", partitions=6, factor=3))
+    assert result.error_code == ErrorCode.NONE
+    for partition in cluster.metadata.partitions.of_topic(result.topic_id):
+        assert set(partition.replicas) == {0, 1, 2}
+        assert set(partition.isr) == {0, 2} and partition.leader != 1
 
 
 def test_brokers_that_shut_down_get_no_replicas() -> None:

@@ -1,0 +1,179 @@
+"""Works take several steps, and everybody else is served in between."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from kraft_wire.controller.brokers import leaving
+from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.node import decisions
+from kraft_wire.controller.node.effects import RecordsAppended, WorkFailed
+from kraft_wire.controller.partitions import slices
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
+from kraft_wire.raft.core import RaftCore
+from tests.controller.lone_controller import LoneController, active_controller
+from tests.controller.node.node_requests import create_topic, lose_leadership, register_broker
+
+BROKERS = (1, 2, 3)
+PARTITIONS = 60
+ALL_APPLIED = 2**40
+_numbers = count()
+
+
+@pytest.fixture(autouse=True)
+def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "WINDOW_ROWS", 7)
+    monkeypatch.setattr(slices, "FEW_CHANGES", 0)
+
+
+@pytest.fixture
+def controller() -> LoneController:
+    """Brokers 1 to 3 and a topic with a replica of each partition on each broker."""
+    made = active_controller()
+    for broker_id in BROKERS:
+        made.ask(("register", broker_id), register_broker(broker_id), 4)
+        made.flush()
+        beat(made, broker_id)
+    topic = CreatableTopic(name="t", num_partitions=PARTITIONS, replication_factor=len(BROKERS))
+    made.ask("create", CreateTopicsRequest(topics=[topic]), 7)
+    made.flush()
+    return made
+
+
+def beat(controller: LoneController, broker_id: int, *, stop: bool = False) -> BrokerHeartbeatResponse:
+    epoch = controller.answer(("register", broker_id), BrokerRegistrationResponse).broker_epoch
+    request = BrokerHeartbeatRequest(
+        broker_id=broker_id, broker_epoch=epoch, current_metadata_offset=ALL_APPLIED, want_shut_down=stop
+    )
+    token = "beat", next(_numbers)
+    controller.ask(token, request, 1)
+    controller.flush()
+    return controller.answer(token, BrokerHeartbeatResponse)
+
+
+def with_broker(controller: LoneController, broker_id: int) -> int:
+    """The number of partitions whose ISR has the broker."""
+    return len(controller.state.metadata.partitions.with_isr_member(broker_id))
+
+
+def is_fenced(controller: LoneController, broker_id: int) -> bool:
+    return controller.state.metadata.brokers[broker_id].fenced
+
+
+def pieces(controller: LoneController) -> list[int]:
+    """Let the controller work to the end; return the number of records of each batch."""
+    before = len(controller.effects)
+    while controller.state.in_work:
+        controller.tick()
+        controller.flush()
+    return [len(each.records) for each in controller.effects[before:] if isinstance(each, RecordsAppended)]
+
+
+def test_a_controlled_shutdown_goes_on_while_others_are_served(controller: LoneController) -> None:
+    assert not beat(controller, 1, stop=True).should_shut_down
+    assert controller.state.in_work == [WorkKey(WorkKind.SHUT_DOWN, 1)]
+    assert 0 < with_broker(controller, 1) < PARTITIONS
+    assert not beat(controller, 2).is_fenced
+    controller.ask("more", create_topic("more"), 7)
+    controller.flush()
+    assert controller.answer("more", CreateTopicsResponse).topics[0].error_code == 0
+    assert not beat(controller, 1, stop=True).should_shut_down, "it is still in ISRs"
+    assert len(pieces(controller)) > 3 and with_broker(controller, 1) == 0
+    answer = beat(controller, 1, stop=True)
+    assert answer.should_shut_down and answer.is_fenced
+
+
+def test_a_silent_broker_counts_as_fenced_at_once_and_is_fenced_last(controller: LoneController) -> None:
+    for _ in range(30):
+        controller.now_ms += 500
+        beat(controller, 2)
+        beat(controller, 3)
+        controller.tick()
+        if controller.state.in_work:
+            break
+    assert controller.state.in_work == [WorkKey(WorkKind.FENCE, 1)]
+    assert not is_fenced(controller, 1) and with_broker(controller, 1)
+    assert beat(controller, 1).is_fenced
+    controller.ask("new", CreateTopicsRequest(topics=[CreatableTopic("new", 6, 3)]), 7)
+    controller.flush()
+    pieces(controller)
+    assert is_fenced(controller, 1) and with_broker(controller, 1) == 0
+    assert not beat(controller, 1).is_fenced, "it comes back with its next heartbeat"
+
+
+def test_the_answer_comes_with_the_last_piece(controller: LoneController) -> None:
+    controller.ask("unregister", UnregisterBrokerRequest(broker_id=3), 0)
+    controller.flush()
+    assert "unregister" not in controller.replies and 3 in controller.state.metadata.brokers
+    pieces(controller)
+    assert controller.answer("unregister", UnregisterBrokerResponse).error_code == 0
+    assert 3 not in controller.state.metadata.brokers and with_broker(controller, 3) == 0
+
+
+def test_works_take_turns(controller: LoneController) -> None:
+    for broker_id in (1, 2):
+        beat(controller, broker_id, stop=True)
+    first, second = with_broker(controller, 1), with_broker(controller, 2)
+    for _ in range(4):
+        controller.tick()
+        controller.flush()
+    assert 0 < with_broker(controller, 1) < first and 0 < with_broker(controller, 2) < second
+
+
+def test_a_work_waits_for_the_commit_of_what_it_wrote(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 5)
+    beat(controller, 1, stop=True)
+    controller.tick()
+    left = with_broker(controller, 1)
+    deadline_ms = controller.node.next_deadline_ms()
+    assert deadline_ms is None or deadline_ms > controller.now_ms
+    controller.tick()
+    assert with_broker(controller, 1) == left
+    controller.flush()
+    controller.tick()
+    assert with_broker(controller, 1) < left
+
+
+def test_a_lost_leadership_ends_works_and_refuses_their_requests(controller: LoneController) -> None:
+    controller.ask("unregister", UnregisterBrokerRequest(broker_id=3), 0)
+    lose_leadership(controller)
+    assert controller.answer("unregister", UnregisterBrokerResponse).error_code == ErrorCode.NOT_CONTROLLER
+    assert not controller.state.in_work and with_broker(controller, 3) == PARTITIONS
+
+
+def test_a_leader_that_stops_leaves_the_rest_to_its_successor(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leads until the others know, but may append nothing any more."""
+    beat(controller, 1, stop=True)
+    left = with_broker(controller, 1)
+    monkeypatch.setattr(RaftCore, "accepts_proposals", property(lambda core: False))
+    controller.tick()
+    assert with_broker(controller, 1) == left > 0
+    assert controller.node.next_deadline_ms() != controller.now_ms
+
+
+def test_a_work_that_fails_ends_alone(controller: LoneController, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller.ask("unregister", UnregisterBrokerRequest(broker_id=3), 0)
+    controller.flush()
+
+    def fail(*given: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(leaving.BrokerLeaving, "decide", fail)
+    controller.tick()
+    (failure,) = [each for each in controller.effects if isinstance(each, WorkFailed)]
+    assert failure.key == WorkKey(WorkKind.UNREGISTER, 3)
+    answer = controller.answer("unregister", UnregisterBrokerResponse)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR and not controller.state.in_work
