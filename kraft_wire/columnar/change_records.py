@@ -49,21 +49,15 @@ class ChangeColumns(msgspec.Struct, frozen=True):
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """``members`` is -1 without an ISR; ``delta_bytes`` is the length of the offset delta."""
+    """``members`` is -1 without an ISR; ``delta_bytes`` is the length of the offset delta.
+
+    ``of`` undoes ``_shape_numbers``.
+    """
 
     members: int
     has_leader: bool
     has_recovery_state: bool
     delta_bytes: int
-
-    @property
-    def number(self) -> int:
-        return (
-            ((self.members + 1) << 4)
-            + (self.has_leader << 3)
-            + (self.has_recovery_state << 2)
-            + (self.delta_bytes - 1)
-        )
 
     @classmethod
     def of(cls, number: int) -> _Shape:

@@ -11,7 +11,7 @@ import unicodedata
 from typing import Final
 
 WHITE_SPACE: Final = r"[ \t\n\x0b\f\r]"
-"""What ``\\s`` is in Java's regular expressions."""
+"""The characters that ``\\s`` matches in Java's regular expressions."""
 
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
 _LARGEST_UNIT: Final = 0xFFFF

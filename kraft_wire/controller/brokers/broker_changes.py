@@ -44,7 +44,7 @@ def begin(
     """Decide the first piece of a work, after a record that comes ``before`` it."""
     piece = work.decide(state, context)
     records = piece.records if before is None else joined([before], piece.records)
-    return BrokerChange(records, piece.session_changes, () if piece.is_last else (work,))
+    return BrokerChange(records, piece.session_changes, piece.rest_of(work))
 
 
 def fence(state: ControllerState, broker: BrokerRegistration, context: Context) -> BrokerChange:

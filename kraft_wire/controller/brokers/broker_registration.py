@@ -18,7 +18,7 @@ from kraft_wire.controller.brokers.leaving import BrokerLeaving
 from kraft_wire.controller.brokers.listener_checks import check_listeners
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.sessions import BrokerRegistered
-from kraft_wire.controller.decision.work import Piece, Work, WorkKind
+from kraft_wire.controller.decision.work import Piece, WorkKind
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.metadata.partitions.partition import is_reserved_directory
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -47,21 +47,16 @@ def handle(
     """
     _check(state, request, context)
     existing = state.metadata.brokers.get(request.broker_id)
-    works: list[Work] = []
     if existing is not None and existing.incarnation_id == request.incarnation_id:
         piece = _register(state, request, existing)
-    else:
-        work = BrokerLeaving(
-            WorkKind.REGISTER,
-            request.broker_id,
-            partial(_replace, request),
-            forgets=_may_have_lost_records(state, request, version, existing),
-        )
-        piece = work.decide(state, context)
-        works = [] if piece.is_last else [work]
-    return Result(
-        piece.response, piece.records, atomic=False, session_changes=piece.session_changes, works=works
+        return Result(piece.response, piece.records, atomic=False, session_changes=piece.session_changes)
+    work = BrokerLeaving(
+        WorkKind.REGISTER,
+        request.broker_id,
+        partial(_replace, request),
+        forgets=_may_have_lost_records(state, request, version, existing),
     )
+    return Result.of_work(work, state, context)
 
 
 def _check(state: ControllerState, request: BrokerRegistrationRequest, context: Context) -> None:

@@ -30,14 +30,7 @@ def handle(
     work = BrokerLeaving(
         WorkKind.UNREGISTER, request.broker_id, partial(_unregister, request.broker_id), forgets=True
     )
-    piece = work.decide(state, context)
-    return Result(
-        piece.response,
-        piece.records,
-        atomic=False,
-        session_changes=piece.session_changes,
-        works=() if piece.is_last else [work],
-    )
+    return Result.of_work(work, state, context)
 
 
 def _unregister(broker_id: int, state: ControllerState, context: Context, count: int) -> Piece:

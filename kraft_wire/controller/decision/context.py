@@ -149,6 +149,12 @@ class Result(msgspec.Struct):
     works: Sequence[Work] = ()
     shown_end: int | None = None
 
+    @classmethod
+    def of_work(cls, work: Work, state: ControllerState, context: Context) -> Result:
+        """Return the first piece of a work that answers a request, and what is left of it."""
+        piece = work.decide(state, context)
+        return cls(piece.response, piece.records, False, piece.session_changes, piece.rest_of(work))
+
 
 class Round(msgspec.Struct, frozen=True):
     """The decision of one run of a periodic task.

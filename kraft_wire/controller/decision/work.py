@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WorkKind(Enum):
-    """What a work does."""
+    """The kinds of works."""
 
     SHUT_DOWN = "shut down"
     FENCE = "fence"
@@ -67,13 +67,17 @@ class Piece(msgspec.Struct, frozen=True):
     session_changes: Sequence[SessionChange] = ()
     response: Message | None = None
 
+    def rest_of(self, work: Work) -> tuple[Work, ...]:
+        """Return the work that this is a piece of, unless this is its last piece."""
+        return () if self.is_last else (work,)
+
 
 class Work(Protocol):
     """A decision that takes several steps."""
 
     @property
     def key(self) -> WorkKey:
-        """What this work does."""
+        """Return the kind of this work, and its broker."""
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Decide the next piece. Raises ApiError if the work has become impossible; it has ended then."""

@@ -41,9 +41,7 @@ def handle(state: ControllerState, request: ElectLeadersRequest, version: int, c
             f"election type {request.election_type} is unknown; 0 is preferred, 1 is unclean",
         )
     if request.topic_partitions is None:
-        work = _ElectAll(election)
-        piece = work.decide(state, context)
-        return Result(piece.response, piece.records, atomic=False, works=() if piece.is_last else [work])
+        return Result.of_work(_ElectAll(election), state, context)
     elections = _Elections(ClusterView(state), election)
     results = [
         ReplicaElectionResult(

@@ -29,4 +29,4 @@ def _elect(state: ControllerState, context: Context, kind: WorkKind, election: E
         return Round()
     work = ElectionWork(WorkKey(kind, ALL_BROKERS), election)
     piece = work.decide(state, context)
-    return Round(piece.records, works=() if piece.is_last else [work])
+    return Round(piece.records, works=piece.rest_of(work))

@@ -115,7 +115,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 class Before(msgspec.Struct, frozen=True):
-    """What rows held before they were changed."""
+    """The values of rows before a change."""
 
     leader: Int32s
     leader_epoch: Int32s

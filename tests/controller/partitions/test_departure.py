@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -16,15 +17,19 @@ from tests.controller.partitions import one_step
 from tests.controller.partitions.random_cluster import BROKERS, RandomCluster
 from tests.controller.partitions.slice_checks import check_applying, in_order
 
-MODES = {"isr": {}, "elr": {"forgets": True}, "directories": {"directories": True}}
+MODES = ("isr", "elr", "directories")
 CLUSTERS = 1_200
 """With every broker and mode, that is 21,600 situations."""
 
 
-def options(mode: str, broker_id: int) -> dict[str, object]:
-    if mode == "directories":
-        return {"directories": [directory(broker_id, 0)]}
-    return dict(MODES[mode])
+def options(mode: str, broker_id: int) -> dict[str, Any]:
+    match mode:
+        case "elr":
+            return {"forgets": True}
+        case "directories":
+            return {"directories": [directory(broker_id, 0)]}
+        case _:
+            return {}
 
 
 def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
@@ -34,8 +39,8 @@ def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
         before = fingerprint(cluster.metadata)
         for broker_id in range(BROKERS):
             for mode in MODES:
-                expected = one_step.departure(cluster.state, broker_id, **options(mode, broker_id))  # type: ignore[arg-type]
-                changes = Departure(broker_id, **options(mode, broker_id)).next_slice(cluster.state)  # type: ignore[arg-type]
+                expected = one_step.departure(cluster.state, broker_id, **options(mode, broker_id))
+                changes = Departure(broker_id, **options(mode, broker_id)).next_slice(cluster.state)
                 assert changes.is_complete
                 assert in_order(list(changes.records)) == in_order(expected), (seed, broker_id, mode)
                 in_columns += sum(
@@ -58,8 +63,8 @@ def test_slices_with_anything_in_between_come_to_the_same_state(
         monkeypatch.setattr(slices, "MOST_UNUSUAL", random.randint(1, 3))
         whole, sliced = (RandomCluster(Random(seed)) for _ in range(2))
         broker_id = random.randrange(BROKERS)
-        whole.replay(one_step.departure(whole.state, broker_id, **options(mode, broker_id)))  # type: ignore[arg-type]
-        departure = Departure(broker_id, **options(mode, broker_id))  # type: ignore[arg-type]
+        whole.replay(one_step.departure(whole.state, broker_id, **options(mode, broker_id)))
+        departure = Departure(broker_id, **options(mode, broker_id))
         for _ in range(1_000):
             changes = departure.next_slice(sliced.state)
             for batch in prepare_records(changes.records, atomic=False):
