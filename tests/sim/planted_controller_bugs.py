@@ -9,8 +9,7 @@ import msgspec
 from kraft_wire.controller.brokers import broker_heartbeat, broker_registration
 from kraft_wire.controller.brokers.leaving import BrokerLeaving
 from kraft_wire.controller.cluster import allocate_producer_ids
-from kraft_wire.controller.decision.api_table import AnsweredBy, Api
-from kraft_wire.controller.decision.context import ControllerState, Round
+from kraft_wire.controller.decision.context import ControllerState, Result, Round
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.node import periodic_tasks
@@ -54,8 +53,8 @@ def reads_do_not_wait_for_what_they_show(patch: Patch) -> None:
     """KAFKA-15048."""
     real = Decisions._seen_end
 
-    def seen_end(self: Decisions, api: Api) -> int:
-        return real(self, api) if api.answered_by is AnsweredBy.ACTIVE_CONTROLLER else 0
+    def seen_end(self: Decisions, result: Result) -> int:
+        return real(self, result) if result.records or result.session_changes else 0
 
     patch.attribute(Decisions, "_seen_end", seen_end)
 

@@ -44,7 +44,8 @@ def handle(state: ControllerState, request: ApiVersionsRequest, version: int, co
         finalized_features_epoch=state.metadata.features.epoch,
         finalized_features=_finalized(state),
     )
-    return Result(response)
+    # The first request of every peer: it must not wait for a majority that may be down.
+    return Result(response, shown_end=state.metadata.features.epoch + 1)
 
 
 def _supported(*, hide_minimum_0: bool) -> list[SupportedFeatureKey]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kraft_wire.controller.decision.api_table import AnsweredBy, Api, ApiTable
+from kraft_wire.controller.decision.api_table import AnsweredBy, ApiTable
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.activation import activation_result
@@ -28,7 +28,6 @@ from kraft_wire.controller.node.speculative_writes import (
 from kraft_wire.controller.node.works import WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.errors import InvariantViolated
@@ -156,7 +155,7 @@ class Decisions:
             self._works.add(result.works, request)
             return
         self._works.add(result.works, None)
-        self._answer(request, result.response, self._shown_end(api, result))
+        self._answer(request, result.response, self._seen_end(result))
 
     def _answer(self, request: ApiRequest, response: Message, seen_end: int) -> None:
         released = self._writes.release_when_committed(request, response, seen_end)
@@ -214,22 +213,16 @@ class Decisions:
             if done.more:
                 self._schedule.continue_soon(task, now_ms)
 
-    def _shown_end(self, api: Api, result: Result) -> int:
-        if result.shown_end is None or not self.is_active:
-            return self._seen_end(api)
-        return min(result.shown_end, self._core.log_end_offset)
-
-    def _seen_end(self, api: Api) -> int:
+    def _seen_end(self, result: Result) -> int:
         """Return the end of the records that a response may show: the response waits for their commit.
 
-        A node that is not active applies committed records only. ApiVersions shows features only, and is the
-        first request of every peer: it must not wait for a majority that may be down.
+        A node that is not active applies committed records only.
         """
         if not self.is_active:
             return 0
-        if api.key == ApiVersionsRequest.API_KEY:
-            return self._state.metadata.features.epoch + 1
-        return self._core.log_end_offset
+        if result.shown_end is None:
+            return self._core.log_end_offset
+        return min(result.shown_end, self._core.log_end_offset)
 
     def _append(
         self,
