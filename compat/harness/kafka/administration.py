@@ -13,6 +13,7 @@ from compat.harness.kafka.cluster import NEWEST_KAFKA
 from compat.harness.kafka.eventful_cluster import EventfulCluster
 from compat.harness.kafka.jars import find_jars
 from compat.harness.kafka.nodes import JvmController
+from compat.harness.kafka.tools import until_read
 from compat.harness.ports import HOST, free_port
 from compat.harness.waiting import wait_until
 from compat.harness.wire import WireClient
@@ -101,7 +102,7 @@ def create_and_expire_tokens(cluster: EventfulCluster, address: str) -> None:
     made = tokens("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:alice")
     (hmac,) = re.findall(r"[A-Za-z0-9+/]{43,}={0,2}", made)
     tokens("--create", "--max-life-time-period", "-1")
-    tokens("--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+    until_read(lambda: tokens("--expire", "--expiry-time-period", "-1", "--hmac", hmac))
 
 
 # Reassignments.

@@ -13,7 +13,7 @@ from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.nodes import JvmBroker
 from compat.harness.kafka.quorum import ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
-from compat.harness.kafka.tools import KafkaTools, segments
+from compat.harness.kafka.tools import KafkaTools, segments, until_read
 from compat.harness.processes import Workspace
 from compat.harness.waiting import wait_until
 from kraft_wire.log.batch import encode_batch, record_values, split_batches
@@ -161,7 +161,8 @@ class EventfulCluster:
         """Change a config; ``kind`` is an entity type of the tool, such as topics; "" is the default
         entity."""
         entity = ("--entity-name", name) if name else ("--entity-default",)
-        self.tools.configs(self.bootstrap, "--alter", "--entity-type", kind, *entity, *change)
+        options = ("--alter", "--entity-type", kind, *entity, *change)
+        until_read(lambda: self.tools.configs(self.bootstrap, *options))
 
     def elect(self, election: str, topic: str, leader: int) -> None:
         """Run a "preferred" or "unclean" election that makes this broker the leader."""

@@ -11,7 +11,8 @@ import msgspec
 
 from compat.harness.kafka.jars import TOOLS_VERSION, find_jars
 from compat.harness.kafka.tool_server import ToolResult, ToolServer, ToolTimeout
-from compat.harness.waiting import wait_until
+from compat.harness.processes import ProcessFailed
+from compat.harness.waiting import WaitTimeout, wait_until
 
 SHELL = "org.apache.kafka.shell.MetadataShell"
 SHELL_TIMEOUT_S = 10.0
@@ -111,6 +112,25 @@ class KafkaTools:
         """Run a tool that is an admin client, such as AclCommand."""
         arguments = ["--bootstrap-server", bootstrap, *options]
         return self.run(f"org.apache.kafka.tools.{tool}", arguments).check().stdout
+
+
+def until_read(tool: Callable[[], str]) -> str:
+    """Run a tool again while it fails: its broker may not have read the change on which it builds."""
+    printed: list[str] = []
+    failures: list[str] = []
+
+    def succeeded() -> bool:
+        try:
+            printed.append(tool())
+        except ProcessFailed as failure:
+            failures.append(str(failure))
+        return bool(printed)
+
+    try:
+        wait_until(succeeded, "a tool to succeed")
+    except WaitTimeout as timeout:
+        raise ProcessFailed(failures[-1]) from timeout
+    return printed[-1]
 
 
 def parse_records(dumped: str) -> list[MetadataRecord]:

@@ -26,6 +26,7 @@ from compat.harness.tables.lake_checks import check_derived, read_table
 from compat.harness.tables.spark_session import FEW_ROWS
 from compat.harness.tables.state_tables import StateTables, state_tables
 from compat.harness.tables.tables_as_state import derived_state
+from compat.harness.waiting import wait_until
 from kraft_wire.log.batch import iter_records, split_batches
 from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
@@ -199,10 +200,20 @@ def _folder_at_release(cluster: EventfulCluster) -> Path:
 def _copy_folder_at_release(cluster: EventfulCluster) -> None:
     """Copy the folder while the log is being written."""
     copy = _folder_at_release(cluster)
-    shutil.copytree(cluster.controller.data_folder, copy)
+    wait_until(lambda: _copied(cluster.controller.data_folder, copy), "a copy without renamed files")
     (segment,) = segments(copy)
     batches, _ = split_batches(segment.read_bytes())
     segment.write_bytes(b"".join(batch.data for batch in batches))
+
+
+def _copied(folder: Path, copy: Path) -> bool:
+    """Copy a folder; return False if one of its files was renamed or deleted meanwhile."""
+    shutil.rmtree(copy, ignore_errors=True)
+    try:
+        shutil.copytree(folder, copy)
+    except shutil.Error:
+        return False
+    return True
 
 
 def _replayed(folder: Path) -> tuple[MetadataState, int]:
