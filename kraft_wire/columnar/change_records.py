@@ -1,8 +1,7 @@
 """Write the PartitionChangeRecords of one batch from columns.
 
 The records of one shape (which fields they have, how many members the ISR has, how many bytes their offset
-delta takes) have equal lengths and differ only in numbers at the same places. So all records of a shape are
-one matrix of bytes, one row for each record.
+delta takes) are one matrix of bytes.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from kraft_wire.columnar.templates import DELTA_LIMITS, big_endian, framed
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.metadata_record import FRAME_VERSION
-from kraft_wire.protocol.varint import uvarint, varint
+from kraft_wire.protocol.varint import uvarint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 MOST_MEMBERS: Final = 31
 """An ISR of more members doesn't fit into the shapes: the size of its field would take two bytes."""
 _ISR_TAG, _LEADER_TAG, _RECOVERY_TAG = 0, 1, 5
-_DELTA_LIMITS: Final = (64, 8192, 1 << 20)
-"""From these offset deltas on, a delta takes one byte more."""
 
 
 class ChangeColumns(msgspec.Struct, frozen=True):
@@ -87,7 +85,7 @@ def encode_changes(columns: ChangeColumns, version: int, first_delta: int) -> by
 
 def _shape_numbers(columns: ChangeColumns, deltas: Positions) -> Positions:
     members = np.where(columns.isr_given, np.count_nonzero(columns.isr >= 0, axis=1), -1)
-    delta_bytes = 1 + np.searchsorted(_DELTA_LIMITS, deltas, side="right")
+    delta_bytes = 1 + np.searchsorted(DELTA_LIMITS, deltas, side="right")
     numbers: Positions = (
         ((members + 1) << 4)
         + ((columns.leader != -2).astype(np.int64) << 3)
@@ -117,21 +115,11 @@ def _matrix(
     head = bytes((FRAME_VERSION, PartitionChangeRecord.API_KEY, version))
     fields: list[bytes | Bytes] = [
         head,
-        _big_endian(columns.indexes[rows], ">i4"),
+        big_endian(columns.indexes[rows], ">i4"),
         columns.topic_ids[rows],
         *_tagged_fields(shape, columns, rows),
     ]
-    value_size = sum(len(field) if isinstance(field, bytes) else field.shape[1] for field in fields)
-    value_length = varint(value_size)
-    size = 3 + shape.delta_bytes + len(value_length) + value_size + 1
-    pieces: list[bytes | Bytes] = [
-        varint(size) + b"\x00\x00",
-        _varints(deltas, shape.delta_bytes),
-        b"\x01" + value_length,
-        *fields,
-        b"\x00",
-    ]
-    return _joined(pieces, len(deltas))
+    return framed(fields, deltas, shape.delta_bytes)
 
 
 def _tagged_fields(shape: _Shape, columns: ChangeColumns, rows: Positions | slice) -> list[bytes | Bytes]:
@@ -139,37 +127,10 @@ def _tagged_fields(shape: _Shape, columns: ChangeColumns, rows: Positions | slic
     if shape.members >= 0:
         tagged.append(bytes((_ISR_TAG, 1 + 4 * shape.members, shape.members + 1)))
         if shape.members:
-            tagged.append(_big_endian(columns.isr[rows][:, : shape.members], ">i4"))
+            tagged.append(big_endian(columns.isr[rows][:, : shape.members], ">i4"))
     if shape.has_leader:
-        tagged += [bytes((_LEADER_TAG, 4)), _big_endian(columns.leader[rows], ">i4")]
+        tagged += [bytes((_LEADER_TAG, 4)), big_endian(columns.leader[rows], ">i4")]
     if shape.has_recovery_state:
-        tagged += [bytes((_RECOVERY_TAG, 1)), _big_endian(columns.recovery_state[rows], ">i1")]
+        tagged += [bytes((_RECOVERY_TAG, 1)), big_endian(columns.recovery_state[rows], ">i1")]
     count = (shape.members >= 0) + shape.has_leader + shape.has_recovery_state
     return [uvarint(count), *tagged]
-
-
-def _big_endian(numbers: NDArray[np.int32] | NDArray[np.int8], code: str) -> Bytes:
-    return np.ascontiguousarray(numbers, code).view(np.uint8).reshape(len(numbers), -1)
-
-
-def _varints(numbers: Positions, size: int) -> Bytes:
-    """Return zigzag varints of one size, one in each row."""
-    matrix = np.empty((len(numbers), size), np.uint8)
-    for place in range(size):
-        matrix[:, place] = (numbers << 1 >> 7 * place) & 0x7F | (0x80 if place < size - 1 else 0)
-    return matrix
-
-
-def _joined(pieces: list[bytes | Bytes], count: int) -> Bytes:
-    """Return a matrix of these columns; a piece of plain bytes is the same in all rows."""
-    size = sum(len(piece) if isinstance(piece, bytes) else piece.shape[1] for piece in pieces)
-    matrix = np.empty((count, size), np.uint8)
-    place = 0
-    for piece in pieces:
-        if isinstance(piece, bytes):
-            matrix[:, place : place + len(piece)] = np.frombuffer(piece, np.uint8)
-            place += len(piece)
-        else:
-            matrix[:, place : place + piece.shape[1]] = piece
-            place += piece.shape[1]
-    return matrix

@@ -47,6 +47,11 @@ class FramedRecords(msgspec.Struct, frozen=True, gc=False):
     pieces: Sequence[bytes]
     count: int
 
+    @property
+    def size_bytes(self) -> int:
+        """The size of all records."""
+        return sum(map(len, self.pieces))
+
 
 def frame_values(values: Sequence[bytes]) -> FramedRecords:
     """Return data records with these values."""

@@ -57,6 +57,7 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.column_changes import PartitionChanges
+    from kraft_wire.metadata.partitions.column_creations import NewPartitions
     from kraft_wire.metadata.partitions.replay_batches import Run
 
 Handler = Callable[[Any, int], None]
@@ -177,16 +178,16 @@ class MetadataState:
             raise ReplayError(record.NAME, offset, str(contradiction)) from None
         self.last_applied_offset = offset
 
-    def apply_changes(self, changes: PartitionChanges, base_offset: int) -> None:
-        """Apply the records of many partition changes, the first of which is at ``base_offset``.
+    def apply_columns(self, columns: PartitionChanges | NewPartitions, base_offset: int) -> None:
+        """Apply the records of many partitions, the first of which is at ``base_offset``.
 
         They are undone together: ``undo_to`` must not be given an offset between them.
         """
-        last_offset = base_offset + len(changes) - 1
+        last_offset = base_offset + len(columns) - 1
         self.journal.offset = last_offset
         if not self.journal.recording:
             self.journal.floor = last_offset + 1
-        self.partitions.change_all(changes.places, changes.changes)
+        columns.apply(self.partitions)
         self.last_applied_offset = last_offset
 
     def replay_values(self, values: Sequence[bytes], base_offset: int) -> None:

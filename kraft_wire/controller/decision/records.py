@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from kraft_wire.protocol.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.column_changes import PartitionChanges
+    from kraft_wire.metadata.partitions.column_creations import NewPartitions
 
 VersionedRecord = tuple[Message, int]
 """A metadata record and the version at which it is written."""
+
+Columns: TypeAlias = "PartitionChanges | NewPartitions"
+"""Records of many partitions, in columns."""
 
 
 class Records(Sequence[VersionedRecord]):
@@ -22,7 +26,7 @@ class Records(Sequence[VersionedRecord]):
     look at them: tests, the simulator, the log.
     """
 
-    def __init__(self, parts: Iterable[Sequence[VersionedRecord] | PartitionChanges]) -> None:
+    def __init__(self, parts: Iterable[Sequence[VersionedRecord] | Columns]) -> None:
         self.parts = tuple(part for part in parts if len(part))
 
     def __len__(self) -> int:
@@ -38,6 +42,11 @@ class Records(Sequence[VersionedRecord]):
     def __iter__(self) -> Iterator[VersionedRecord]:
         return iter(self._all)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as for lists
+
     @property
     def singles(self) -> Iterator[VersionedRecord]:
         """The records that aren't in columns."""
@@ -52,7 +61,7 @@ class Records(Sequence[VersionedRecord]):
         ]
 
 
-def parts_of(records: Sequence[VersionedRecord]) -> tuple[Sequence[VersionedRecord] | PartitionChanges, ...]:
+def parts_of(records: Sequence[VersionedRecord]) -> tuple[Sequence[VersionedRecord] | Columns, ...]:
     """Return the parts of records, which are one part if they aren't ``Records``."""
     return records.parts if isinstance(records, Records) else (records,)
 

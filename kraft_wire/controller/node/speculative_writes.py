@@ -63,10 +63,15 @@ def prepare(result: Result) -> list[PreparedBatch]:
 def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list[PreparedBatch]:
     """Do the same as ``prepare`` for records without a response."""
     if isinstance(records, Records):
-        batches = list(_whole(records))
+        framed = _framed_parts(records)
+        fits = framed.count <= MAX_RECORDS_PER_BATCH and framed.size_bytes <= MAX_BATCH_BYTES
+        if not fits and not atomic:
+            raise InvariantViolated(f"a piece of work has {framed.count} records, {framed.size_bytes} bytes")
+        batches = [PreparedBatch(records, framed)] if len(records) else []
     else:
         batches = list(_split(records))
-    if atomic and len(batches) > 1:
+        fits = len(batches) <= 1
+    if atomic and not fits:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
             f"the request needs {len(records)} metadata records in one batch; the limits are "
@@ -75,8 +80,7 @@ def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list
     return batches
 
 
-def _whole(records: Records) -> Iterator[PreparedBatch]:
-    """Encode records in parts. They are few enough for one batch."""
+def _framed_parts(records: Records) -> FramedRecords:
     pieces: list[bytes] = []
     count = 0
     for part in records.parts:
@@ -86,11 +90,7 @@ def _whole(records: Records) -> Iterator[PreparedBatch]:
         else:
             pieces.append(part.encode(count))
         count += len(part)
-    size_bytes = sum(map(len, pieces))
-    if count > MAX_RECORDS_PER_BATCH or size_bytes > MAX_BATCH_BYTES:
-        raise InvariantViolated(f"a piece of work has {count} records of {size_bytes} bytes")
-    if count:
-        yield PreparedBatch(records, FramedRecords(pieces, count))
+    return FramedRecords(pieces, count)
 
 
 def _split(records: Sequence[VersionedRecord]) -> Iterator[PreparedBatch]:
@@ -142,7 +142,7 @@ class SpeculativeWrites:
                 for position, (record, _) in enumerate(part, offset):
                     metadata.replay(record, position)
             else:
-                metadata.apply_changes(part, offset)
+                metadata.apply_columns(part, offset)
             offset += len(part)
         self._state.next_offset = offset
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
-from kraft_wire.controller.decision.records import Records, VersionedRecord
+from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
 from kraft_wire.controller.decision.work import ALL_BROKERS, Piece, WorkKey, WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.partition_change import Election, Goal
@@ -27,7 +27,6 @@ from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
     from kraft_wire.controller.partitions.elections import Elections
-    from kraft_wire.metadata.partitions.column_changes import PartitionChanges
 
 _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
@@ -151,9 +150,9 @@ class _ElectAll:
         )
 
 
-def _changed(part: Sequence[VersionedRecord] | PartitionChanges) -> Iterator[PartitionRef]:
+def _changed(part: Sequence[VersionedRecord] | Columns) -> Iterator[PartitionRef]:
     if not isinstance(part, Sequence):
-        yield from part.places.refs()
+        yield from part.refs()
         return
     for record, _ in part:
         assert isinstance(record, PartitionChangeRecord)

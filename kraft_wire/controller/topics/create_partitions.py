@@ -7,16 +7,17 @@ requires ALTER on each topic.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
-from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
     check_assignment,
     check_partition_total,
-    partition_records,
+    new_partition_records,
 )
-from kraft_wire.controller.topics.placement import Assignment, ReplicaPlacer
+from kraft_wire.controller.topics.placement import Assignments, ReplicaPlacer
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsRequest,
@@ -53,15 +54,16 @@ def handle(
     check_partition_total(sum(max(_additional(state, topic), 0) for topic in permitted))
     view = ClusterView(state)
     placer = ReplicaPlacer(view.usable_brokers(), context.entropy)
-    records: list[VersionedRecord] = []
+    parts: list[Sequence[VersionedRecord] | Columns] = []
     for topic in permitted:
         try:
-            records += _new_partitions(view, placer, topic)
+            parts.append(_new_partitions(view, placer, topic))
         except ApiError as error:
             results.append(_failure(topic.name, error.code, error.message))
         else:
             results.append(CreatePartitionsTopicResult(name=topic.name))
-    return Result(CreatePartitionsResponse(results=results), () if request.validate_only else records)
+    response = CreatePartitionsResponse(results=results)
+    return Result(response, () if request.validate_only else Records(parts))
 
 
 def _failure(name: str, code: ErrorCode, message: str) -> CreatePartitionsTopicResult:
@@ -80,7 +82,7 @@ def _additional(state: ControllerState, topic: CreatePartitionsTopic) -> int:
 
 def _new_partitions(
     view: ClusterView, placer: ReplicaPlacer, topic: CreatePartitionsTopic
-) -> list[VersionedRecord]:
+) -> Sequence[VersionedRecord] | Columns:
     existing = view.state.metadata.topics.by_name(topic.name)
     if existing is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name}")
@@ -94,7 +96,7 @@ def _new_partitions(
     if first is None:
         raise LookupError(f"topic {topic.name} has {existing.partition_count} partitions, but no partition 0")
     assignments = _assignments(view, placer, topic, existing.partition_count, additional, len(first.replicas))
-    return partition_records(view, existing.id, existing.partition_count, assignments)
+    return new_partition_records(view, existing.id, existing.partition_count, assignments)
 
 
 def _assignments(
@@ -104,7 +106,7 @@ def _assignments(
     first_index: int,
     additional: int,
     replication_factor: int,
-) -> list[Assignment]:
+) -> Assignments:
     if topic.assignments is None:
         return placer.place(additional, replication_factor)
     if len(topic.assignments) != additional:

@@ -11,7 +11,7 @@ TOPIC_AUTHORIZATION_FAILED as topicConfigErrorCode instead of the partitions and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kraft_wire.configs.schema import (
     effective_topic_configs,
@@ -19,14 +19,14 @@ from kraft_wire.configs.schema import (
     validate_topic_configs,
 )
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
-from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
     check_assignment,
     check_partition_total,
-    partition_records,
+    new_partition_records,
 )
-from kraft_wire.controller.topics.placement import Assignment, ReplicaPlacer
+from kraft_wire.controller.topics.placement import Assignment, Assignments, ReplicaPlacer
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.topic_names import why_invalid
@@ -39,6 +39,7 @@ from kraft_wire.protocol.messages.create_topics_response import (
     CreateTopicsResponse,
 )
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resource
 
 _FIRST_VERSION_WITH_CONFIGS = 5
@@ -93,10 +94,10 @@ def _partition_count(state: ControllerState, topic: CreatableTopic) -> int:
 
 
 class _Creation:
-    """The creation of one request's topics, one after the other. Each success adds to ``records``."""
+    """The creation of one request's topics, one after the other."""
 
     def __init__(self, state: ControllerState, version: int, context: Context) -> None:
-        self.records: list[VersionedRecord] = []
+        self._parts: list[Sequence[VersionedRecord] | Columns] = []
         self._state = state
         self._version = version
         self._context = context
@@ -104,22 +105,22 @@ class _Creation:
         self._placer = ReplicaPlacer(self._view.usable_brokers(), context.entropy)
         self._echoes: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
 
+    @property
+    def records(self) -> Records:
+        """The records of all topics that succeeded."""
+        return Records(self._parts)
+
     def create(self, topic: CreatableTopic) -> CreatableTopicResult:
+        """Create a topic, or say why that fails."""
         try:
             self._check_name(topic.name)
             configs = _checked_configs(self._state, topic)
             assignments = self._assignments(topic)
             topic_id = self._context.entropy.uuid()
-            partitions = partition_records(self._view, topic_id, 0, assignments)
+            partitions = new_partition_records(self._view, topic_id, 0, assignments)
         except ApiError as error:
             return _failure(topic.name, error.code, error.message)
-        self.records.append((TopicRecord(name=topic.name, topic_id=topic_id), 0))
-        for key, value in configs.items():
-            record = ConfigRecord(
-                resource_type=ResourceType.TOPIC, resource_name=topic.name, name=key, value=value
-            )
-            self.records.append((record, 0))
-        self.records += partitions
+        self._parts += [_topic_records(topic.name, topic_id, configs), partitions]
         result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
         if self._version < _FIRST_VERSION_WITH_CONFIGS:
             return result
@@ -145,7 +146,7 @@ class _Creation:
                 "where '.' becomes '_'",
             )
 
-    def _assignments(self, topic: CreatableTopic) -> list[Assignment]:
+    def _assignments(self, topic: CreatableTopic) -> Assignments:
         if topic.assignments:
             return self._manual_assignments(topic)
         settings = self._state.settings
@@ -205,6 +206,15 @@ class _Creation:
                 for config in effective_topic_configs(self._state.config_layers, configs)
             ]
         return echo
+
+
+def _topic_records(name: str, topic_id: Uuid, configs: Mapping[str, str]) -> list[VersionedRecord]:
+    records: list[VersionedRecord] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
+    records += [
+        (ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=name, name=key, value=value), 0)
+        for key, value in configs.items()
+    ]
+    return records
 
 
 def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:

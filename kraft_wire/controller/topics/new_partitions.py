@@ -1,16 +1,24 @@
-"""Check the assignments that a client chose for new partitions, and make the partitions' records."""
+"""Check the assignments that a client chose for new partitions, and make the partitions' records.
+
+Many partitions whose brokers are all active are made in columns, others one by one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
-from kraft_wire.controller.topics.placement import Assignment
+from kraft_wire.controller.topics.placement import MANY_PARTITIONS, Assignment, Assignments
 from kraft_wire.metadata.features.metadata_version import partition_record_version
+from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.uuid import Uuid
+
+if TYPE_CHECKING:
+    from kraft_wire.metadata.partitions.column_creations import NewPartitions
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """A request with more new partitions is rejected before it takes any memory (KAFKA-14204)."""
@@ -63,10 +71,29 @@ def _assignment_problem(
     return None
 
 
+def new_partition_records(
+    view: ClusterView, topic_id: Uuid, first_index: int, assignments: Assignments
+) -> Sequence[VersionedRecord] | NewPartitions:
+    """Return one PartitionRecord for each assignment, in columns where that is faster.
+
+    Raises the errors of ``partition_records``.
+    """
+    version = partition_record_version(view.metadata_version)
+    if len(assignments) >= MANY_PARTITIONS and view.directories_supported:
+        replicas = np.array(assignments, np.int32)
+        broker_ids = np.unique(replicas)
+        if view.active.issuperset(broker_ids.tolist()):
+            from kraft_wire.metadata.partitions.column_creations import NewPartitions
+
+            directories = tuple(map(view.default_directory, broker_ids.tolist()))
+            return NewPartitions(topic_id, first_index, replicas, broker_ids, directories, version)
+    return partition_records(view, topic_id, first_index, list(map(tuple, assignments)))
+
+
 def partition_records(
     view: ClusterView, topic_id: Uuid, first_index: int, assignments: Sequence[Assignment]
 ) -> list[VersionedRecord]:
-    """Return one PartitionRecord for each assignment.
+    """Return one PartitionRecord for each assignment, one by one.
 
     The active brokers of an assignment form the ISR, and the first of them leads. Raises
     ApiError(INVALID_REPLICATION_FACTOR) if none is active.

@@ -8,17 +8,29 @@ leader have different followers. Brokers without a rack count as one rack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from kraft_wire.controller.decision.context import Entropy
 from kraft_wire.controller.partitions.cluster_view import UsableBroker
+from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kraft_wire.metadata.partitions.columns import Int32s
 
 T = TypeVar("T")
 
 Assignment = tuple[int, ...]
 """The broker ids of one partition, the preferred leader first."""
+
+Assignments: TypeAlias = "Sequence[Assignment] | Int32s"
+"""The broker ids of several partitions; in an array all partitions have equally many."""
+
+MANY_PARTITIONS: Final = 24
+"""From so many new partitions on, columns are faster than one partition after the other."""
 
 
 class ReplicaPlacer:
@@ -34,13 +46,15 @@ class ReplicaPlacer:
             self._broker_count += 1
             self._unfenced_count += not broker.fenced
 
-    def place(self, partition_count: int, replication_factor: int) -> list[Assignment]:
+    def place(self, partition_count: int, replication_factor: int) -> Assignments:
         """Return the brokers of each of ``partition_count`` new partitions of one topic.
 
         Raises ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers, or all are fenced.
         """
         self._check(replication_factor)
         stripes = _Stripes(self._racks, self._unfenced_count, self._entropy)
+        if len(self._racks) == 1 and partition_count >= MANY_PARTITIONS:
+            return stripes.in_one_rack(partition_count, replication_factor)
         return [stripes.next(replication_factor) for _ in range(partition_count)]
 
     def _check(self, replication_factor: int) -> None:
@@ -97,6 +111,24 @@ class _Stripes:
             rack = (rack + 1) % len(racks)
         return tuple(replicas)
 
+    def in_one_rack(self, partition_count: int, replication_factor: int) -> Int32s:
+        """Return the brokers of the first partitions, one partition in each row, if there is only one rack.
+
+        They are those that ``next`` would return.
+        """
+        (rack,) = self._racks
+        period = self._unfenced_count if self._unfenced_count > 1 else partition_count
+        orders = [(rack.unfenced.ids.copy(), rack.fenced.ids.copy())]
+        for _ in range(period, partition_count, period):
+            self._shuffle()
+            orders.append((rack.unfenced.ids.copy(), rack.fenced.ids.copy()))
+        unfenced, fenced = zip(*orders, strict=True)
+        partitions = np.arange(partition_count)
+        first_count = min(replication_factor, self._unfenced_count)
+        first = rack.unfenced.turns(unfenced, partitions, period, first_count)
+        others = rack.fenced.turns(fenced, partitions, period, replication_factor - first_count)
+        return np.concatenate((first, others), axis=1)
+
     def _shuffle(self) -> None:
         _shuffle(self._racks, self._entropy)
         for rack in self._racks:
@@ -143,6 +175,18 @@ class _Brokers:
         broker = ids[(self._start + self._taken) % len(ids)]
         self._taken += 1
         return broker
+
+    def turns(
+        self, orders: Sequence[list[int]], partitions: NDArray[np.intp], period: int, count: int
+    ) -> Int32s:
+        """Return the first ``count`` brokers that each partition takes. The order of the brokers changes
+        after each ``period`` of partitions."""
+        ids = np.array(orders, np.int32)
+        if not count:
+            return np.empty((len(partitions), 0), np.int32)
+        places = (self._start + partitions[:, None] + np.arange(count)) % len(self.ids)
+        found: Int32s = ids[(partitions // period)[:, None], places]
+        return found
 
 
 def _shuffle(items: list[T], entropy: Entropy) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from kraft_wire.columnar.change_records import ChangeColumns, encode_changes
 from kraft_wire.log.record import record_spans
 from kraft_wire.metadata.partitions.columns import Changes
-from kraft_wire.metadata.partitions.partitions import Places
+from kraft_wire.metadata.partitions.partition import PartitionRef
+from kraft_wire.metadata.partitions.partitions import Partitions, Places
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
@@ -26,6 +29,10 @@ class PartitionChanges(msgspec.Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.places.indexes)
 
+    def refs(self) -> Iterator[PartitionRef]:
+        """Return the partitions."""
+        return self.places.refs()
+
     def encode(self, first_delta: int) -> bytes:
         """Return the records as they stand in a batch, from this offset delta on."""
         changes = self.changes
@@ -38,6 +45,10 @@ class PartitionChanges(msgspec.Struct, frozen=True):
             changes.isr_given,
         )
         return encode_changes(columns, self.version, first_delta)
+
+    def apply(self, partitions: Partitions) -> None:
+        """Change the partitions."""
+        partitions.change_all(self.places, self.changes)
 
     def records(self) -> list[tuple[Message, int]]:
         """Return the records one by one, with their versions."""

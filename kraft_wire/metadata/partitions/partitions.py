@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from kraft_wire.metadata.errors import Contradiction
 from kraft_wire.metadata.journal import Inverse, Journal
 from kraft_wire.metadata.partitions.columns import FREE, Before, Block, Changes, PartitionColumns, Rare
 from kraft_wire.metadata.partitions.lazy_numpy import np
@@ -236,8 +237,9 @@ class Partitions:
         self._write(topic, index, new)
 
     def append(self, topic: TopicRows, block: Block) -> None:
-        """Write partitions after a topic's last one. None of them may have rare fields. This can't be
-        undone."""
+        """Write partitions after a topic's last one. None of them may have rare fields."""
+        if self._journal.active:
+            self._journal.add(self._cut_off, topic, block.leader.size)
         count = block.leader.size
         end = topic.extent + count
         if end > topic.capacity:
@@ -246,6 +248,13 @@ class Partitions:
         topic.extent = end
         topic.count += count
         self._count += count
+
+    def append_to(self, topic_id: Uuid, first_index: int, block: Block) -> None:
+        """Write partitions after a topic's last one. Raises Contradiction if their indexes don't follow."""
+        topic = self._topics.rows(topic_id)
+        if topic.extent != first_index:
+            raise Contradiction(f"{topic.name!r} has {topic.extent} partitions, not {first_index}")
+        self.append(topic, block)
 
     def rows_of(self, topics: list[TopicRows], indexes: Int32s) -> Rows:
         """Return the rows of partitions, given by topic and index, up to the first that doesn't exist."""
@@ -285,6 +294,22 @@ class Partitions:
         else:
             self._write(topic, index, partition)
         return self._swap, (topic, index, other)
+
+    def _cut_off(self, topic: TopicRows, count: int) -> Inverse:
+        """Remove a topic's last partitions."""
+        start = topic.extent - count
+        block = self._columns.copy(topic.start + start, count)
+        self._columns.clear(topic.start + start, count)
+        self._count -= count
+        topic.count -= count
+        topic.extent = start
+        if topic.count == 0:
+            self._give_up(topic)
+        return self._append_again, (topic, block)
+
+    def _append_again(self, topic: TopicRows, block: Block) -> Inverse:
+        self.append(topic, block)
+        return self._cut_off, (topic, block.leader.size)
 
     def _swap_rows(self, places: Places, before: Before) -> Inverse:
         rows = places.rows()

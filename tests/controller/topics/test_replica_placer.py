@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.controller.partitions.cluster_view import UsableBroker
-from kraft_wire.controller.topics.placement import Assignment, ReplicaPlacer
+from kraft_wire.controller.topics.placement import Assignment, Assignments, ReplicaPlacer
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from tests.controller.scripted_entropy import ScriptedEntropy, SeededEntropy
 
@@ -22,9 +22,13 @@ def fenced(broker_id: int, rack: str | None = None) -> UsableBroker:
     return UsableBroker(broker_id, rack, fenced=True)
 
 
+def as_tuples(assignments: Assignments) -> list[Assignment]:
+    return [tuple(map(int, assignment)) for assignment in assignments]
+
+
 def place_from_the_first(brokers: list[UsableBroker], partitions: int, factor: int) -> list[Assignment]:
     """Place with every random start at the first rack and broker."""
-    return ReplicaPlacer(brokers, ScriptedEntropy()).place(partitions, factor)
+    return as_tuples(ReplicaPlacer(brokers, ScriptedEntropy()).place(partitions, factor))
 
 
 def test_each_partition_starts_one_broker_further_and_avoids_the_fenced_one() -> None:
@@ -73,7 +77,8 @@ def test_every_topic_starts_at_a_random_broker_and_rack() -> None:
 
 
 def test_two_hundred_partitions_are_spread_evenly() -> None:
-    assignments = ReplicaPlacer([up(0), up(1), up(2), up(3)], SeededEntropy(1)).place(200, 2)
+    placed = ReplicaPlacer([up(0), up(1), up(2), up(3)], SeededEntropy(1)).place(200, 2)
+    assignments = as_tuples(placed)
     assert Counter(leader for leader, _ in assignments) == {0: 50, 1: 50, 2: 50, 3: 50}
     pairs = Counter(assignments)
     assert len(pairs) == 12
@@ -109,7 +114,7 @@ def test_constraints_hold_for_every_cluster(brokers: list[UsableBroker], data: s
     seed = data.draw(st.integers(0, 5))
     by_id = {broker.id: broker for broker in brokers}
     in_rack = Counter(broker.rack for broker in brokers)
-    for assignment in ReplicaPlacer(brokers, SeededEntropy(seed)).place(30, factor):
+    for assignment in as_tuples(ReplicaPlacer(brokers, SeededEntropy(seed)).place(30, factor)):
         assert len(set(assignment)) == factor
         assert not by_id[assignment[0]].fenced
         spread = Counter(by_id[broker_id].rack for broker_id in assignment)

@@ -1,0 +1,77 @@
+"""Hold the PartitionRecords of one topic's new partitions as columns: no object for each record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from kraft_wire.columnar.partition_records import encode_new_partitions
+from kraft_wire.log.record import record_spans
+from kraft_wire.metadata.partitions.columns import Block
+from kraft_wire.metadata.partitions.partition import RECOVERED, PartitionRef
+from kraft_wire.metadata.partitions.partitions import Partitions
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class NewPartitions(msgspec.Struct, frozen=True):
+    """New partitions of one topic, with successive indexes after its last one.
+
+    ``replicas`` has the brokers of one partition in each row. All are in the ISR, and the first leads.
+    ``directories`` are the directories of the replicas on ``broker_ids``, which are in ascending order.
+    ``version`` is that of the records.
+    """
+
+    topic_id: Uuid
+    first_index: int
+    replicas: NDArray[np.int32]
+    broker_ids: NDArray[np.int32]
+    directories: tuple[Uuid, ...]
+    version: int
+
+    def __len__(self) -> int:
+        return len(self.replicas)
+
+    def refs(self) -> Iterator[PartitionRef]:
+        """Return the partitions."""
+        for index in range(self.first_index, self.first_index + len(self)):
+            yield PartitionRef(self.topic_id, index)
+
+    def encode(self, first_delta: int) -> bytes:
+        """Return the records as they stand in a batch, from this offset delta on."""
+        ids = np.frombuffer(b"".join(self.directories), np.uint8).reshape(-1, 16)
+        directories = ids[self._places()].reshape(len(self), -1)
+        return encode_new_partitions(
+            self.topic_id, self.first_index, self.replicas, directories, self.version, first_delta
+        )
+
+    def records(self) -> list[tuple[Message, int]]:
+        """Return the records one by one, with their versions."""
+        data = self.encode(0)
+        spans = record_spans(data, 0, 0, len(self))
+        return [decode_metadata_record(data[start:end]) for _, _, start, end in spans]
+
+    def apply(self, partitions: Partitions) -> None:
+        """Create the partitions. Raises Contradiction if the topic doesn't exist or has other partitions."""
+        count = len(self)
+        numbers = np.array(partitions.columns.directory_numbers.of(self.directories), np.int32)
+        block = Block(
+            self.replicas[:, 0],
+            np.zeros(count, np.int32),
+            np.zeros(count, np.int32),
+            np.full(count, RECOVERED, np.int8),
+            self.replicas,
+            self.replicas,
+            numbers[self._places()],
+        )
+        partitions.append_to(self.topic_id, self.first_index, block)
+
+    def _places(self) -> NDArray[np.intp]:
+        return np.searchsorted(self.broker_ids, self.replicas)
