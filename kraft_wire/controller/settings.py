@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from kraft_wire.raft.config import MAX_RETENTION_BYTES, MAX_RETENTION_MS
+
+MAX_REQUEST_ENTRIES: Final = 20_000
+"""Kafka has no such limit, but refuses a request that needs more than 10,000 records."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings. Each field is a Kafka key with underscores for dots.
 
     ``static_configs`` has every key of the properties file, as text: DescribeConfigs returns them, and topic
-    configs fall back on their broker synonyms there.
+    configs fall back on their broker synonyms there. ``kraft_wire_max_request_entries`` is the most entries
+    of a client's request, in all of its arrays.
     """
 
     node_id: int
@@ -32,4 +37,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_max_idle_interval_ms: int = 500
     metadata_max_retention_bytes: int = MAX_RETENTION_BYTES
     metadata_max_retention_ms: int = MAX_RETENTION_MS
+    kraft_wire_max_request_entries: int = MAX_REQUEST_ENTRIES
     static_configs: Mapping[str, str] = {}

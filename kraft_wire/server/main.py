@@ -61,7 +61,11 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         client_id=f"raft-client-{config.node_id}",
         unreachable=watch.unreachable,
     )
-    limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
+    limits = Limits(
+        config.sockets.socket_request_max_bytes,
+        config.sockets.connections_max_idle_ms,
+        config.settings.kraft_wire_max_request_entries,
+    )
     raise_file_limit()
     acceptor = Acceptor(
         limits,

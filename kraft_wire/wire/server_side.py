@@ -14,8 +14,9 @@ may be given to its slot at any time and leaves after those of all earlier reque
 connection can't be used any more.
 
 ``take`` is the only way in: a client that has to authenticate first will do so there, between the header and
-the body of its requests. A limit on the size of frames belongs to ``FrameReader``: ``take`` sees a frame when
-all of it is in memory. A limit on their number belongs to ``take``: ``has_room`` only pauses reading.
+the body of its requests. There requests with too many entries are refused. A limit on the size of frames
+belongs to ``FrameReader``: ``take`` sees a frame when all of it is in memory. A limit on their number belongs
+to ``take``: ``has_room`` only pauses reading.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
+from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_request_header, encode_response
 
@@ -38,8 +40,16 @@ MAX_IN_FLIGHT: Final = 128
 MAX_UNSENT_BYTES: Final = 1024 * 1024
 """Bytes of responses from which on no further request is taken."""
 
-ServedRequest = Callable[[int, int], type[Message] | None]
-"""The class of requests with an API key and a version; None if they are not served."""
+
+class ServedApi(msgspec.Struct, frozen=True, gc=False):
+    """An API that is served: the class of its requests, and how many entries a request may have."""
+
+    request_class: type[Message]
+    max_entries: int
+
+
+FindApi = Callable[[int, int], ServedApi | None]
+"""Find an API by its key and a version; None if it is not served."""
 
 
 class UnservedApi(ProtocolError):
@@ -71,13 +81,17 @@ class Slot:
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """A decoded request. ``version`` is the one that the client asked for."""
+    """A decoded request. ``version`` is the one that the client asked for.
+
+    If it is ``refused``, ``message`` is empty: it was not decoded.
+    """
 
     slot: Slot
     api_key: int
     version: int
     client_id: str
     message: Message
+    refused: TooManyEntries | None = None
 
 
 class ServerSide:
@@ -89,12 +103,12 @@ class ServerSide:
 
     def __init__(
         self,
-        served_request: ServedRequest,
+        find_api: FindApi,
         max_frame_bytes: int,
         ready: Callable[[], None],
         failed: Callable[[Slot, ProtocolError], None],
     ) -> None:
-        self._served_request = served_request
+        self._find_api = find_api
         self._ready = ready
         self._failed = failed
         self._frames = FrameReader(max_frame_bytes)
@@ -125,17 +139,22 @@ class ServerSide:
         header, body_offset = decode_request_header(whole)
         api_key, version = header.request_api_key, header.request_api_version
         slot = Slot(self, api_key, version, header.correlation_id)
-        request_class = self._served_request(api_key, version)
+        api = self._find_api(api_key, version)
         message: Message
-        if request_class is not None:
-            message, _ = request_class.decode_from(whole, version, body_offset)
+        refused = None
+        if api is not None:
+            try:
+                check_entry_count(api.request_class, whole, version, body_offset, api.max_entries)
+                message, _ = api.request_class.decode_from(whole, version, body_offset)
+            except TooManyEntries as error:
+                message, refused = api.request_class(), error
         elif api_key == API_VERSIONS_KEY and version > 0:
             # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
             message, slot.version = ApiVersionsRequest(), 0
         else:
             raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
         self._slots.append(slot)
-        return Request(slot, api_key, version, header.client_id or "", message)
+        return Request(slot, api_key, version, header.client_id or "", message, refused)
 
     # Responses.
 

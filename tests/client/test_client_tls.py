@@ -20,7 +20,7 @@ from kraft_wire.protocol.messages.api_versions_response import ApiVersionsRespon
 from kraft_wire.protocol.registry import request_class
 from kraft_wire.security.errors import BadSetting
 from kraft_wire.wire.address import Address
-from kraft_wire.wire.server_side import ServerSide, Slot
+from kraft_wire.wire.server_side import ServedApi, ServerSide, Slot
 from tests.support.certificates import Authority, write_trusted_pkcs12
 
 GIVE_UP_S = 30.0
@@ -40,6 +40,9 @@ def trusting(authority: Authority, tmp_path: Path) -> dict[str, str]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(tmp_path / "ca.pem"),
     }
+
+
+MAX_ENTRIES = 100
 
 
 class Server:
@@ -76,7 +79,9 @@ class Server:
 
 
 def _answer(stream: ssl.SSLSocket) -> None:
-    server = ServerSide(lambda key, version: request_class(key), 1 << 20, lambda: None, _unanswerable)
+    server = ServerSide(
+        lambda key, version: ServedApi(request_class(key), 100), 1 << 20, lambda: None, _unanswerable
+    )
     while (request := server.next_frame()) is None:
         data = stream.recv(1 << 16)
         if not data:
@@ -84,6 +89,10 @@ def _answer(stream: ssl.SSLSocket) -> None:
         server.receive(data)
     server.take(request).slot.answer(ApiVersionsResponse())
     stream.sendall(server.take_ready())
+
+
+def _served(api_key: int, version: int) -> ServedApi:
+    return ServedApi(request_class(api_key), MAX_ENTRIES)
 
 
 def _unanswerable(slot: Slot, error: ProtocolError) -> None:

@@ -21,6 +21,7 @@ from kraft_wire.wire.server_side import (
     MAX_IN_FLIGHT,
     MAX_UNSENT_BYTES,
     Request,
+    ServedApi,
     ServerSide,
     Slot,
     UnservedApi,
@@ -34,12 +35,13 @@ SERVED: dict[int, tuple[type[Message], int]] = {
     BrokerHeartbeatRequest.API_KEY: (BrokerHeartbeatRequest, 1),
 }
 """Each API's request and newest version."""
+MAX_ENTRIES = 1_000
 HEARTBEAT = BrokerHeartbeatRequest.API_KEY
 
 
-def served(api_key: int, version: int) -> type[Message] | None:
+def served(api_key: int, version: int) -> ServedApi | None:
     request, newest = SERVED.get(api_key, (Message, -1))
-    return request if 0 <= version <= newest else None
+    return ServedApi(request, MAX_ENTRIES) if 0 <= version <= newest else None
 
 
 class Connection:

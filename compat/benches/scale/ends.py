@@ -10,6 +10,7 @@ import msgspec
 
 from compat.benches.controller.measure import JAVA_OPTIONS
 from compat.benches.scale.creation import create_topics
+from compat.benches.scale.peak import forget_peak, peak_bytes
 from compat.benches.scale.pulse import feel_pulse
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.nodes import JvmController
@@ -100,13 +101,13 @@ def _measure(
     with WireClient(leader.port) as client:
         epoch_before = describe_quorum(client).topics[0].partitions[0].leader_epoch
     before_bytes = process.resident_bytes()
-    _forget_peak(process.pid)
+    forget_peak(process.pid)
     with feel_pulse(others, leader.port) as pulse:
         took_s = end()
         time.sleep(QUIET_S)
     with WireClient(quorum.leader().port) as client:
         epoch = describe_quorum(client).topics[0].partitions[0].leader_epoch
-    more_bytes = _peak_bytes(process.pid) - before_bytes
+    more_bytes = peak_bytes(process.pid) - before_bytes
     return Ended(took_s, pulse.longest_ms, epoch - epoch_before, more_bytes, tuple(pulse.failures))
 
 
@@ -154,14 +155,3 @@ def _settled_bytes(controller: Controller) -> int:
         time.sleep(QUIET_S)
         if process.cpu_seconds() - before_s < QUIET_S / 5:
             return process.resident_bytes()
-
-
-def _forget_peak(pid: int) -> None:
-    Path(f"/proc/{pid}/clear_refs").write_text("5")
-
-
-def _peak_bytes(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise LookupError(f"process {pid} has no VmHWM")

@@ -16,11 +16,14 @@ from kraft_wire.controller.decision.error_responses import TOP_LEVEL, ErrorForm,
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, api_name, request_class, response_class
+from kraft_wire.security.authorization import AclOperation
 
 if TYPE_CHECKING:
     from kraft_wire.controller.decision.context import Context, ControllerState, Result
-    from kraft_wire.security.authorization import AclOperation, Resource
+    from kraft_wire.security.authorization import Resource
 
+_BROKERS_MAY_SEND: Final = 10
+"""The requests of brokers and controllers may have so many times the entries of clients' requests."""
 _KEYS: Final = {api_name(key): key for key in API_KEYS}
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
@@ -81,6 +84,14 @@ class Api(msgspec.Struct, frozen=True):
     def request_class(self) -> type[Message]:
         """The class of the API's requests."""
         return request_class(self.key)
+
+    def max_entries(self, of_clients: int) -> int:
+        """Return the most entries of a request, given that of requests that clients send.
+
+        A broker may have to report a change of all its partitions at once.
+        """
+        from_cluster = self.requires is not None and self.requires[0] is AclOperation.CLUSTER_ACTION
+        return of_clients * _BROKERS_MAY_SEND if from_cluster else of_clients
 
     def supports(self, version: int) -> bool:
         """Whether requests of this version are served."""

@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.controller.decision.api_table import ApiTable
+from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ApiError, ErrorCode, ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.default_principal_data import DefaultPrincipalData
@@ -27,6 +28,7 @@ from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumR
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.security.principal import Principal
+from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 from kraft_wire.wire.headers import decode_request_header, encode_response
 
 PRINCIPAL_VERSION_BYTES: Final = 2
@@ -51,8 +53,13 @@ class Forwarded(msgspec.Struct, frozen=True):
     request: ForwardedRequest
 
 
-def unwrap(envelope: EnvelopeRequest, apis: ApiTable) -> ForwardedRequest:
-    """Return the request in an envelope. Raises ApiError with the code for the envelope's response."""
+def unwrap(
+    envelope: EnvelopeRequest, apis: ApiTable, max_entries: int = MAX_REQUEST_ENTRIES
+) -> ForwardedRequest:
+    """Return the request in an envelope, which may have up to ``max_entries``.
+
+    Raises ApiError with the code for the envelope's response.
+    """
     principal = _principal(envelope.request_principal)
     client_address = _address(envelope.client_host_address)
     try:
@@ -66,7 +73,10 @@ def unwrap(envelope: EnvelopeRequest, apis: ApiTable) -> ForwardedRequest:
     if not api.is_forwardable:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{api.name} is not forwardable")
     try:
+        check_entry_count(api.request_class, envelope.request_data, version, header_end, max_entries)
         request, _ = api.request_class.decode_from(envelope.request_data, version, header_end)
+    except TooManyEntries as error:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, str(error)) from error
     except ProtocolError as error:
         raise _unreadable(str(error)) from error
     return ForwardedRequest(

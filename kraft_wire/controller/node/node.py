@@ -95,6 +95,7 @@ class Node:
             self._raft,
             self._context,
             self._copy_raft_state,
+            state.settings.kraft_wire_max_request_entries,
         )
         self._high_watermark = 0
 

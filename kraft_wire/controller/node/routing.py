@@ -34,6 +34,7 @@ class RequestRouter:
         raft: RaftDriver,
         make_context: Callable[[Caller], Context],
         copy_raft_state: Callable[[], None],
+        max_request_entries: int,
     ) -> None:
         self._core = core
         self._apis = apis
@@ -43,6 +44,7 @@ class RequestRouter:
         self._raft = raft
         self._make_context = make_context
         self._copy_raft_state = copy_raft_state
+        self._max_request_entries = max_request_entries
 
     def serve(self, request: ApiRequest) -> None:
         """Serve a request: of a connection, or from an envelope."""
@@ -84,7 +86,9 @@ class RequestRouter:
 
     def _serve_envelope(self, request: ApiRequest) -> None:
         try:
-            inner = envelope.unwrap(cast(EnvelopeRequest, request.request), self._apis)
+            inner = envelope.unwrap(
+                cast(EnvelopeRequest, request.request), self._apis, self._max_request_entries
+            )
         except ApiError as error:
             self._outbox.refuse(request, error.code, error.message)
             return

@@ -8,8 +8,9 @@ from kraft_wire.configs.nearest import nearest
 from kraft_wire.configs.tables import BROKER, BROKER_DYNAMIC_ONLY, TOPIC_SYNONYMS
 from kraft_wire.configs.types import ConfigKey, InvalidConfigValue, Value
 from kraft_wire.server.config.endpoints import Parsed, T
+from kraft_wire.server.config.own_keys import OWN_KEYS
 
-KEYS: Mapping[str, ConfigKey] = {key.name: key for key in (*BROKER, *BROKER_DYNAMIC_ONLY)}
+KEYS: Mapping[str, ConfigKey] = {key.name: key for key in (*BROKER, *BROKER_DYNAMIC_ONLY, *OWN_KEYS)}
 
 TOPIC_DEFAULTS = frozenset(synonym.name for synonyms in TOPIC_SYNONYMS.values() for synonym in synonyms)
 GROUP_LIMITS = ("group.consumer.", "group.share.", "group.streams.")
@@ -48,7 +49,7 @@ class ConfigError(Exception):
 
 
 def config_key(name: str) -> ConfigKey | None:
-    """Return Kafka's definition of a broker's or controller's key; None for an unknown key."""
+    """Return the definition of a broker's or controller's key, ours included; None for an unknown key."""
     return KEYS.get(name)
 
 
@@ -67,7 +68,7 @@ class ConfigReader:
         self._values = {name: self._read(key) for name, key in KEYS.items()}
 
     def get(self, name: str) -> Value | None:
-        """Return the value of a key that Kafka defines."""
+        """Return the value of a key that is defined."""
         self._used.add(name)
         return self._values[name]
 

@@ -14,12 +14,12 @@ import trio
 
 from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.controller.node.events import ApiRequest, Caller
-from kraft_wire.protocol.errors import ProtocolError
-from kraft_wire.protocol.message import Message
+from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
+from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
 from kraft_wire.wire.address import format_address
-from kraft_wire.wire.server_side import Request, ServerSide, Slot
+from kraft_wire.wire.server_side import Request, ServedApi, ServerSide, Slot
 
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 256 * 1024
@@ -32,11 +32,15 @@ log = get_logger(__name__)
 
 
 class Limits:
-    """The limits of one connection: the size of a frame, and the idle time (as in Kafka, none if below 0)."""
+    """The limits of one connection: the size of a frame, the idle time (as in Kafka, none if below 0), and
+    the entries of a request."""
 
-    def __init__(self, max_frame_bytes: int, max_idle_ms: int) -> None:
+    def __init__(
+        self, max_frame_bytes: int, max_idle_ms: int, max_request_entries: int = MAX_REQUEST_ENTRIES
+    ) -> None:
         self.max_frame_bytes = max_frame_bytes
         self.max_idle_ms = max_idle_ms
+        self.max_request_entries = max_request_entries
 
     @property
     def max_idle_seconds(self) -> float:
@@ -63,9 +67,7 @@ class Connection:
         self._apis = apis
         self._submit = submit
         self._abandon = abandon
-        self._wire = ServerSide(
-            self._served_request, limits.max_frame_bytes, self._wake_writer, self._give_up
-        )
+        self._wire = ServerSide(self._find_api, limits.max_frame_bytes, self._wake_writer, self._give_up)
         self._scope = trio.CancelScope()
         self._writer_wanted = trio.Event()
         self._room = trio.Event()
@@ -108,15 +110,26 @@ class Connection:
                 while not self._wire.has_room:
                     self._room = trio.Event()
                     await self._room.wait()
-                self._submit(self._api_request(self._wire.take(whole)))
+                self._serve(self._wire.take(whole))
                 if trio.current_time() > turn_ends_s:
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
 
-    def _served_request(self, api_key: int, version: int) -> type[Message] | None:
-        """Return the class of a request that this listener serves, None if it doesn't."""
+    def _find_api(self, api_key: int, version: int) -> ServedApi | None:
         api = self._apis.served(api_key, version)
-        return None if api is None else api.request_class
+        if api is None:
+            return None
+        return ServedApi(api.request_class, api.max_entries(self._limits.max_request_entries))
+
+    def _serve(self, request: Request) -> None:
+        if request.refused is None:
+            self._submit(self._api_request(request))
+            return
+        reason = str(request.refused)
+        log.warning("request refused", peer=self._address, client_id=request.client_id, reason=reason)
+        api = self._apis[request.api_key]
+        code = ErrorCode.POLICY_VIOLATION
+        request.slot.answer(api.error_response(request.message, request.version, code, reason))
 
     def _api_request(self, request: Request) -> ApiRequest:
         if request.client_id != self._caller.client_id:  # most clients have one id

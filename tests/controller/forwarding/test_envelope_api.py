@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.controller.forwarding import envelope
+from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import create_topics_response as create_topics
@@ -175,3 +176,9 @@ def test_not_leader_inside_another_api_is_content() -> None:
     forwarded = envelope.unwrap(sealed(), CONTROLLER_APIS)
     wrapped = envelope.wrap(forwarded, create_topics_answer(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert wrapped.error_code == 0
+
+
+def test_an_inner_request_with_too_many_entries_is_refused() -> None:
+    topics = [CreatableTopic(name=str(number)) for number in range(MAX_REQUEST_ENTRIES + 1)]
+    assert refusal(sealed(body=CreateTopicsRequest(topics=topics))) is ErrorCode.POLICY_VIOLATION
+    assert envelope.unwrap(sealed(body=CreateTopicsRequest(topics=topics[1:])), CONTROLLER_APIS)

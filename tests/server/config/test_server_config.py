@@ -84,9 +84,12 @@ def test_values_reach_the_settings() -> None:
             "internal.metadata.log.segment.bytes": "10000",
             "metadata.log.dir": "/meta",
             "metadata.max.retention.bytes": "-1",
+            "kraft.wire.max.request.entries": "17",
         },
         "server.properties",
     )
+    assert config.settings.kraft_wire_max_request_entries == 17
+    assert not config.warnings
     assert config.settings.num_partitions == 7
     assert config.settings.delete_topic_enable is False
     assert config.settings.metadata_max_retention_bytes == -1

@@ -21,9 +21,11 @@ from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kraft_wire.protocol.messages.elect_leaders_response import ElectLeadersResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
-from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.network import connection as connection_module
 from kraft_wire.server.network.connection import Connection, Limits
@@ -34,6 +36,7 @@ from kraft_wire.wire.server_side import MAX_IN_FLIGHT, Slot
 
 HEARTBEAT = BrokerHeartbeatRequest.API_KEY
 MAX_FRAME_BYTES = 10_000
+MAX_ENTRIES = 500
 HEARTBEAT_REQUEST = frame(encode_request(HEARTBEAT, 1, 1, "x", BrokerHeartbeatRequest()))
 
 
@@ -104,7 +107,7 @@ async def connected(max_idle_ms: int = 60_000, buffer_bytes: int | None = None) 
         client = await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1])
         peer = Peer(client)
         server = await listener.accept()
-        limits = Limits(MAX_FRAME_BYTES, max_idle_ms)
+        limits = Limits(MAX_FRAME_BYTES, max_idle_ms, MAX_ENTRIES)
         connection = Connection(
             server, "CONTROLLER", limits, CONTROLLER_APIS, peer.submitted.append, peer.abandoned.append
         )
@@ -330,3 +333,21 @@ async def test_a_client_with_many_requests_lets_others_have_their_turn(
             await trio.lowlevel.checkpoint()
             turns += 1
         assert turns > 20, "all were served in a few passes of the event loop"
+
+
+async def test_a_request_with_too_many_entries_is_refused_and_the_next_one_is_served(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with connected() as peer:
+        names = [MetadataRequestTopic(name=f"{number}") for number in range(MAX_ENTRIES + 1)]
+        await peer.send(ElectLeadersRequest(0, [TopicPartitions("t", tuple(range(MAX_ENTRIES)))]), 2)
+        await peer.send(MetadataRequest(topics=names), 8)
+        await peer.heartbeats(1)
+        refused = await peer.receive()
+        assert isinstance(refused, ElectLeadersResponse)
+        assert ErrorCode(refused.error_code) is ErrorCode.POLICY_VIOLATION
+        await peer.receive()
+        await peer.wait_for_requests(1)
+    warnings = [record.__dict__["fields"] for record in caplog.records if record.levelno == logging.WARNING]
+    assert [fields["client_id"] for fields in warnings] == ["peer", "peer"]
+    assert f"more than {MAX_ENTRIES} entries" in warnings[0]["reason"]

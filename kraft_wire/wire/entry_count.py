@@ -1,0 +1,203 @@
+"""Count the entries of a request, which are the elements of its arrays in all, without decoding it.
+
+A byte or two are enough for an entry, but a decoded one takes a hundred. So a request is counted before it is
+decoded. The count stops at a limit: an array counts in full before its first element is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from kraft_wire.protocol.errors import ProtocolError
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
+
+_SIZES: Final = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "float64": 8,
+    "uuid": 16,
+}
+_NULL: Final = 0x80
+"""From this first byte on, a struct that can be null is null."""
+
+
+class TooManyEntries(ProtocolError):
+    """A request has more entries than are allowed."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        super().__init__(
+            f"{name} has more than {limit} entries, counting those of all its arrays: split the request"
+        )
+
+
+def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, limit: int) -> None:
+    """Raise TooManyEntries if the request that begins at ``pos`` has more than ``limit`` entries.
+
+    Of a malformed request those entries count that come before the fault, which the decoder will name.
+    Tagged fields don't count.
+    """
+    if len(data) - pos <= limit:
+        return  # an entry takes at least a byte
+    walk = _Walk(cls.NAME, data, limit)
+    try:
+        for step in _steps(cls, version):
+            pos = step(walk, pos)
+    except (IndexError, VarintTooLong):
+        return
+
+
+class _Walk:
+    """A walk through the bytes of one request. ``left`` is how many entries it may still have."""
+
+    __slots__ = ("data", "left", "limit", "name")
+
+    def __init__(self, name: str, data: bytes, limit: int) -> None:
+        self.name = name
+        self.data = data
+        self.limit = self.left = limit
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise TooManyEntries(self.name, self.limit)
+
+
+_Step = Callable[[_Walk, int], int]
+"""A function that passes over some fields: from the position of the first to the position after the last."""
+
+
+@cache
+def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+    """Return the steps over a structure; fields of known size that follow each other are one step."""
+    steps: list[_Step] = []
+    fixed_bytes = 0
+    for field in cls.FIELDS:
+        if not field.is_present(version) or field.is_tagged(version):
+            continue
+        if not field.array and field.kind in _SIZES:
+            fixed_bytes += _SIZES[field.kind]
+            continue
+        if fixed_bytes:
+            steps.append(_fixed(fixed_bytes))
+            fixed_bytes = 0
+        steps.append(_step(field, version))
+    if fixed_bytes:
+        steps.append(_fixed(fixed_bytes))
+    if version >= cls.FLEXIBLE_FROM:
+        steps.append(_pass_tags)
+    return tuple(steps)
+
+
+def _step(field: Field, version: int) -> _Step:
+    length = _compact_length if version >= field.flexible_from else _lengths(field)
+    if field.array:
+        return _array(field, version, length)
+    if field.struct is not None:
+        return _struct(field.struct, version, nullable=field.is_nullable(version))
+    return _sized(length)
+
+
+def _fixed(size: int) -> _Step:
+    return lambda walk, pos: pos + size
+
+
+_Length = Callable[[bytes, int], tuple[int, int]]
+"""A function that reads a length, 0 for null, and returns it with the position after it."""
+
+
+def _compact_length(data: bytes, pos: int) -> tuple[int, int]:
+    first = data[pos]
+    if first < 0x80:
+        return (first - 1 if first else 0), pos + 1
+    length, pos = read_uvarint(data, pos)
+    return max(length - 1, 0), pos
+
+
+def _lengths(field: Field) -> _Length:
+    size = 2 if field.kind == "string" and not field.array else 4
+
+    def fixed_length(data: bytes, pos: int) -> tuple[int, int]:
+        end = pos + size
+        if end > len(data):
+            raise IndexError
+        return max(int.from_bytes(data[pos:end], signed=True), 0), end
+
+    return fixed_length
+
+
+def _sized(length: _Length) -> _Step:
+    def step(walk: _Walk, pos: int) -> int:
+        size, pos = length(walk.data, pos)
+        return pos + size
+
+    return step
+
+
+def _struct(cls: type[Structure], version: int, *, nullable: bool) -> _Step:
+    steps = _steps(cls, version)
+
+    def step(walk: _Walk, pos: int) -> int:
+        if nullable:
+            if walk.data[pos] >= _NULL:
+                return pos + 1
+            pos += 1
+        for each in steps:
+            pos = each(walk, pos)
+        return pos
+
+    return step
+
+
+def _array(field: Field, version: int, length: _Length) -> _Step:
+    if field.struct is None and field.kind in _SIZES:
+        return _fixed_array(_SIZES[field.kind], length)
+    element_length = _compact_length if version >= field.flexible_from else _string_length
+    steps = (_sized(element_length),) if field.struct is None else _steps(field.struct, version)
+
+    def step(walk: _Walk, pos: int) -> int:
+        count, pos = length(walk.data, pos)
+        walk.take(count)
+        for _ in range(count):
+            for each in steps:
+                pos = each(walk, pos)
+        return pos
+
+    return step
+
+
+def _fixed_array(element_bytes: int, length: _Length) -> _Step:
+    def step(walk: _Walk, pos: int) -> int:
+        count, pos = length(walk.data, pos)
+        walk.take(count)
+        return pos + count * element_bytes
+
+    return step
+
+
+def _string_length(data: bytes, pos: int) -> tuple[int, int]:
+    end = pos + 2
+    if end > len(data):
+        raise IndexError
+    return max(int.from_bytes(data[pos:end], signed=True), 0), end
+
+
+def _pass_tags(walk: _Walk, pos: int) -> int:
+    data = walk.data
+    count = data[pos]
+    if not count:
+        return pos + 1
+    count, pos = read_uvarint(data, pos)
+    for _ in range(count):
+        _, pos = read_uvarint(data, pos)
+        size, pos = read_uvarint(data, pos)
+        pos += size
+    return pos

@@ -1,0 +1,116 @@
+"""Requests with too many entries are refused before they are decoded."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
+
+PADDING = bytes(100_000)
+"""Bytes after a request, which neither the decoder nor the count may look at."""
+
+
+def entries(structure: Structure, version: int) -> int:
+    """Count the entries of a decoded request. Tagged fields don't count."""
+    total = 0
+    for field in type(structure).FIELDS:
+        if not field.is_present(version) or field.is_tagged(version):
+            continue
+        value = getattr(structure, field.name)
+        if field.array and value is not None:
+            total += len(value) + sum(entries(each, version) for each in value if field.struct is not None)
+        elif field.struct is not None and value is not None:
+            total += entries(value, version)
+    return total
+
+
+def random_structure(cls: type[Structure], version: int, random: Random, depth: int = 0) -> Structure:
+    values = {
+        field.name: random_value(field, version, random, depth)
+        for field in cls.FIELDS
+        if field.is_present(version)
+    }
+    return cls(**values)
+
+
+def random_value(field: Field, version: int, random: Random, depth: int) -> Any:
+    if field.is_nullable(version) and random.random() < 0.2:
+        return None
+    if not field.array:
+        return random_element(field, version, random, depth)
+    count = random.choice((0, 1, 3, 130 if depth == 0 else 2))
+    values = [random_element(field, version, random, depth + 1) for _ in range(count)]
+    return values if field.struct is not None else tuple(values)
+
+
+def random_element(field: Field, version: int, random: Random, depth: int) -> Any:
+    if field.struct is not None:
+        return random_structure(field.struct, version, random, depth)
+    match field.kind:
+        case "string":
+            return "x" * random.choice((0, 5, 200))
+        case "bytes" | "records":
+            return b"y" * random.choice((0, 5, 200))
+        case "uuid":
+            return Uuid(random.randbytes(16))
+        case "bool":
+            return random.random() < 0.5
+        case "float64":
+            return 1.5
+        case _:
+            return random.randint(0, 100)
+
+
+@pytest.mark.parametrize("api", list(CONTROLLER_APIS), ids=lambda api: api.name)
+def test_the_count_is_that_of_the_decoded_request(api: Any) -> None:
+    random = Random(api.key)
+    for version in range(api.min_version, api.max_version + 1):
+        for _ in range(20):
+            request = random_structure(api.request_class, version, random)
+            assert isinstance(request, Message)
+            data = b"head" + request.encode(version) + PADDING
+            count = entries(request, version)
+            check_entry_count(api.request_class, data, version, 4, count)
+            if count:
+                with pytest.raises(TooManyEntries, match=f"more than {count - 1} entries"):
+                    check_entry_count(api.request_class, data, version, 4, count - 1)
+
+
+def test_entries_of_all_arrays_count() -> None:
+    assignments = [CreatableReplicaAssignment(index, (1, 2, 3)) for index in range(10)]
+    topic = CreatableTopic("t", -1, -1, assignments, [CreatableTopicConfig("k", "v")] * 5)
+    data = CreateTopicsRequest(topics=[topic] * 100).encode(7)
+    check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5))
+    with pytest.raises(TooManyEntries, match="split the request"):
+        check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5) - 1)
+
+
+def test_an_array_is_refused_before_its_elements_are_read() -> None:
+    data = ElectLeadersRequest(0, [TopicPartitions("t", tuple(range(1_000)))]).encode(2)
+    with pytest.raises(TooManyEntries):
+        check_entry_count(ElectLeadersRequest, data[:200], 2, 0, 100)
+
+
+def test_a_small_request_is_not_counted() -> None:
+    data = MetadataRequest([MetadataRequestTopic(name="")] * 10).encode(8)
+    check_entry_count(MetadataRequest, data, 8, 0, len(data))
+
+
+def test_a_malformed_request_is_left_to_the_decoder() -> None:
+    data = CreateTopicsRequest(topics=[CreatableTopic("topic", 1, 1)] * 100).encode(7)
+    check_entry_count(CreateTopicsRequest, data[:-50], 7, 0, 101)
