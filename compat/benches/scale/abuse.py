@@ -57,6 +57,9 @@ SMALL_BYTES = 100_000
 MANY_ENTRIES = 1_000_000
 
 
+Attack = Callable[[], None]
+
+
 class Abused(msgspec.Struct, frozen=True):
     """What one client did to the others."""
 
@@ -89,7 +92,7 @@ def measure_abuse(
         target = _Target(port, [f"topic-{number}" for number in range(TOPICS)])
         _create(target)
         for name, attack in _attacks():
-            yield _measure(name, partial(attack, target), quorum.leader().running_process, brokers, port)
+            yield _measure(name, attack(target), quorum.leader().running_process, brokers, port)
         for broker in brokers:
             broker.close()
 
@@ -103,7 +106,7 @@ def _create(target: _Target) -> None:
 
 def _measure(
     name: str,
-    attack: Callable[[], None],
+    attack: Attack,
     process: ManagedProcess,
     brokers: list[PretendBroker],
     port: int,
@@ -119,13 +122,14 @@ def _measure(
     return Abused(name, took_s, pulse.longest_ms, more_bytes, tuple(pulse.failures))
 
 
-def _attacks() -> Iterator[tuple[str, Callable[[_Target], None]]]:
+def _attacks() -> Iterator[tuple[str, Callable[[_Target], Attack]]]:
+    """Return names, and functions that prepare what is sent: encoding it takes longer than serving it."""
     yield f"{PIPELINED} DescribeConfigs of {TOPICS} topics", _describe_configs
     yield f"{PIPELINED} CreateTopics of 9,999 partitions", _create_large_topics
     for size, fill in ((SMALL_BYTES, "100 KB"), (MANY_ENTRIES * 4, "1,000,000 entries")):
         for request_of in _REQUESTS:
             name = request_of(1)[0].NAME
-            yield f"one {name} of {fill}", partial(_send_one, request_of=request_of, size_bytes=size)
+            yield f"one {name} of {fill}", partial(_one_request, request_of=request_of, size_bytes=size)
     yield f"{LONG_POLLS:,} long polls", _poll
     yield f"{CONNECTIONS:,} connections with requests that close at once", _close_at_once
 
@@ -133,17 +137,17 @@ def _attacks() -> Iterator[tuple[str, Callable[[_Target], None]]]:
 # Pipelined requests.
 
 
-def _describe_configs(target: _Target) -> None:
+def _describe_configs(target: _Target) -> Attack:
     resources = [DescribeConfigsResource(ResourceType.TOPIC, name, None) for name in target.topics]
-    _pipeline(target.port, [_framed(DescribeConfigsRequest(resources), 4)] * PIPELINED)
+    return partial(_pipeline, target.port, [_framed(DescribeConfigsRequest(resources), 4)] * PIPELINED)
 
 
-def _create_large_topics(target: _Target) -> None:
+def _create_large_topics(target: _Target) -> Attack:
     requests = [
         CreateTopicsRequest(topics=[CreatableTopic(f"large-{number}", 9_999, 3)])
         for number in range(PIPELINED)
     ]
-    _pipeline(target.port, [_framed(request, 7) for request in requests])
+    return partial(_pipeline, target.port, [_framed(request, 7) for request in requests])
 
 
 def _framed(request: Message, version: int) -> bytes:
@@ -160,14 +164,14 @@ def _pipeline(port: int, frames: list[bytes]) -> None:
 # One large request.
 
 
-def _send_one(target: _Target, request_of: Callable[[int], tuple[Message, int]], size_bytes: int) -> None:
-    """Send a request of about this size, in entries that are as small as possible."""
+def _one_request(
+    target: _Target, request_of: Callable[[int], tuple[Message, int]], size_bytes: int
+) -> Attack:
+    """Prepare a request of about this size, in entries that are as small as possible."""
     few = len(_framed(*request_of(100)))
     entry_bytes = (len(_framed(*request_of(200))) - few) / 100
     request, version = request_of(int(min(size_bytes / entry_bytes, MANY_ENTRIES)))
-    with _connected(target.port) as stream:
-        stream.sendall(_framed(request, version))
-        _skip_answer(stream)
+    return partial(_pipeline, target.port, [_framed(request, version)])
 
 
 def _alter_configs(count: int) -> tuple[Message, int]:
@@ -224,27 +228,28 @@ _REQUESTS = (
 # Many connections and polls.
 
 
-def _poll(target: _Target) -> None:
+def _poll(target: _Target) -> Attack:
     """Ask from many connections for records that don't exist yet, and go away."""
     partition = FetchPartition(partition=0, fetch_offset=2**40, partition_max_bytes=1)
     poll = FetchRequest(
         max_wait_ms=30_000, min_bytes=1, topics=[FetchTopic(topic=CLUSTER_METADATA, partitions=[partition])]
     )
     frames = _framed(poll, 12) * POLLS_A_CONNECTION
-    streams = [_connect(target.port) for _ in range(LONG_POLLS // POLLS_A_CONNECTION)]
-    for stream in streams:
-        stream.sendall(frames)
-    time.sleep(AFTERWARDS_S)
-    for stream in streams:
-        stream.close()
+    return partial(_flood, target.port, LONG_POLLS // POLLS_A_CONNECTION, frames, AFTERWARDS_S)
 
 
-def _close_at_once(target: _Target) -> None:
+def _close_at_once(target: _Target) -> Attack:
     resources = [DescribeConfigsResource(ResourceType.TOPIC, name, None) for name in target.topics]
     frames = _framed(DescribeConfigsRequest(resources), 4) * 8
-    streams = [_connect(target.port) for _ in range(CONNECTIONS)]
+    return partial(_flood, target.port, CONNECTIONS, frames, 0)
+
+
+def _flood(port: int, connections: int, data: bytes, stay_s: float) -> None:
+    """Send this from many connections, and close them without reading."""
+    streams = [_connect(port) for _ in range(connections)]
     for stream in streams:
-        stream.sendall(frames)
+        stream.sendall(data)
+    time.sleep(stay_s)
     for stream in streams:
         stream.close()
 

@@ -85,13 +85,23 @@ class Api(msgspec.Struct, frozen=True):
         """The class of the API's requests."""
         return request_class(self.key)
 
+    @property
+    def is_from_cluster(self) -> bool:
+        """Whether brokers or controllers send this API for themselves. An Envelope is sent for a client."""
+        is_for_cluster = self.requires is not None and self.requires[0] is AclOperation.CLUSTER_ACTION
+        return is_for_cluster and self.name != "Envelope"
+
+    @property
+    def is_clients_write(self) -> bool:
+        """Whether clients send this API, to the active controller only."""
+        return self.answered_by is AnsweredBy.ACTIVE_CONTROLLER and not self.is_from_cluster
+
     def max_entries(self, of_clients: int) -> int:
         """Return the most entries of a request, given that of requests that clients send.
 
         A broker may have to report a change of all its partitions at once.
         """
-        from_cluster = self.requires is not None and self.requires[0] is AclOperation.CLUSTER_ACTION
-        return of_clients * _BROKERS_MAY_SEND if from_cluster else of_clients
+        return of_clients * _BROKERS_MAY_SEND if self.is_from_cluster else of_clients
 
     def supports(self, version: int) -> bool:
         """Whether requests of this version are served."""
@@ -136,6 +146,10 @@ class ApiTable:
     def __getitem__(self, key: int) -> Api:
         """Return the row of an API. Raises KeyError if the API is not served."""
         return self._rows[key]
+
+    def find(self, key: int) -> Api | None:
+        """Return the row of an API; None if the API is not served."""
+        return self._rows.get(key)
 
     def served(self, key: int, version: int) -> Api | None:
         """Return the row of an API, or None if requests of this API and version are not served."""

@@ -8,6 +8,8 @@ within the maximum idle time is disconnected.
 from __future__ import annotations
 
 import math
+import select
+import time
 from collections.abc import Callable
 
 import trio
@@ -18,11 +20,13 @@ from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.server_side import Request, ServedApi, ServerSide, Slot
 
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 256 * 1024
+API_KEY_BYTES = 2
 TURN_S = 0.002
 """A connection that has sent many requests is served for so long, then all others have their turn."""
 WAITING_CLIENT_S = 0.1
@@ -58,6 +62,7 @@ class Connection:
         listener: str,
         limits: Limits,
         apis: ApiTable,
+        turns: Turns,
         submit: Callable[[ApiRequest], None],
         abandon: Callable[[Slot], None],
     ) -> None:
@@ -65,9 +70,11 @@ class Connection:
         self._listener = listener
         self._limits = limits
         self._apis = apis
+        self._turns = turns
         self._submit = submit
         self._abandon = abandon
         self._wire = ServerSide(self._find_api, limits.max_frame_bytes, self._wake_writer, self._give_up)
+        self._write_in_work: Slot | None = None
         self._scope = trio.CancelScope()
         self._writer_wanted = trio.Event()
         self._room = trio.Event()
@@ -107,13 +114,35 @@ class Connection:
             self._wire.receive(data)
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
-                while not self._wire.has_room:
+                while not self._wire.has_room or self._is_writing:
                     self._room = trio.Event()
                     await self._room.wait()
+                if self._has_to_wait(whole):
+                    await self._turns.wait()
+                    if self._is_gone():
+                        return
+                began_s = time.perf_counter()
                 self._serve(self._wire.take(whole))
+                self._turns.note(time.perf_counter() - began_s)
                 if trio.current_time() > turn_ends_s:
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
+
+    def _has_to_wait(self, whole: bytes) -> bool:
+        """Whether others have their turn before this request. Those of brokers and controllers don't wait."""
+        api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
+        return self._turns.is_over and not (api is not None and api.is_from_cluster)
+
+    @property
+    def _is_writing(self) -> bool:
+        """Whether a write of this client is in work. The next request sees its effect, as in Kafka."""
+        return self._write_in_work is not None and self._write_in_work.payload is None
+
+    def _is_gone(self) -> bool:
+        """Whether the client has closed the connection, even if there are still bytes to read."""
+        poll = select.poll()
+        poll.register(self._stream.socket.fileno(), select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     def _find_api(self, api_key: int, version: int) -> ServedApi | None:
         api = self._apis.served(api_key, version)
@@ -124,6 +153,8 @@ class Connection:
     def _serve(self, request: Request) -> None:
         if request.refused is None:
             self._submit(self._api_request(request))
+            if self._apis[request.api_key].is_clients_write:
+                self._write_in_work = request.slot
             return
         reason = str(request.refused)
         log.warning("request refused", peer=self._address, client_id=request.client_id, reason=reason)

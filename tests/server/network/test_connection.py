@@ -5,18 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
 import trio
 import trio.testing
 
-from kraft_wire.controller.apis import CONTROLLER_APIS
-from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -28,94 +23,12 @@ from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, 
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.network import connection as connection_module
-from kraft_wire.server.network.connection import Connection, Limits
-from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
-from kraft_wire.wire.server_side import MAX_IN_FLIGHT, Slot
+from kraft_wire.wire.server_side import MAX_IN_FLIGHT
+from tests.server.network.peer import HEARTBEAT, MAX_ENTRIES, MAX_FRAME_BYTES, connected, until
 
-HEARTBEAT = BrokerHeartbeatRequest.API_KEY
-MAX_FRAME_BYTES = 10_000
-MAX_ENTRIES = 500
 HEARTBEAT_REQUEST = frame(encode_request(HEARTBEAT, 1, 1, "x", BrokerHeartbeatRequest()))
-
-
-class Peer:
-    """The client's end of a connection, and the requests that the server's end submitted."""
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self.stream = stream
-        self.submitted: list[ApiRequest] = []
-        self.abandoned: list[Slot] = []
-        self._wire = ClientSide("peer", 1 << 26)
-        self._over = trio.Event()
-
-    async def send(self, message: Message, version: int) -> None:
-        await self.stream.send_all(self._wire.send(message, version))
-
-    async def heartbeats(self, count: int) -> None:
-        for number in range(count):
-            await self.send(BrokerHeartbeatRequest(broker_id=number), 1)
-
-    async def wait_for_requests(self, count: int) -> None:
-        await _until(lambda: len(self.submitted) >= count)
-
-    def answer(self, number: int, response: Message) -> None:
-        cast(Slot, self.submitted[number].token).answer(response)
-
-    async def is_dropped(self) -> None:
-        """Wait until the server's end is over, without reading."""
-        await self._over.wait()
-
-    async def receive(self) -> Message:
-        """The response to the oldest request that was sent: its correlation id is checked."""
-        while (event := self._wire.next_event()) is None:
-            data = await self.stream.receive_some()
-            assert data, "the server closed the connection"
-            self._wire.receive(data)
-        assert isinstance(event, Response)
-        return event.message
-
-    async def serve(self, connection: Connection) -> None:
-        await connection.run()
-        self._over.set()
-
-    async def is_closed(self) -> bool:
-        """Wait for the server's end to be over; what it still sends is dropped."""
-        try:
-            while await self.stream.receive_some():
-                pass
-        except trio.BrokenResourceError:
-            pass
-        await self._over.wait()
-        return True
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(10):
-        while not condition():
-            await trio.sleep(0.001)
-
-
-@asynccontextmanager
-async def connected(max_idle_ms: int = 60_000, buffer_bytes: int | None = None) -> AsyncIterator[Peer]:
-    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    if buffer_bytes is not None:
-        listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
-        listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-    async with listener, trio.open_nursery() as nursery:
-        client = await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1])
-        peer = Peer(client)
-        server = await listener.accept()
-        limits = Limits(MAX_FRAME_BYTES, max_idle_ms, MAX_ENTRIES)
-        connection = Connection(
-            server, "CONTROLLER", limits, CONTROLLER_APIS, peer.submitted.append, peer.abandoned.append
-        )
-        nursery.start_soon(peer.serve, connection)
-        with trio.fail_after(20):
-            async with client:
-                yield peer
-        nursery.cancel_scope.cancel()
 
 
 async def test_responses_leave_in_the_order_of_requests() -> None:
@@ -272,7 +185,7 @@ async def test_a_peer_that_leaves_abandons_its_requests() -> None:
         await peer.heartbeats(1)
         await peer.wait_for_requests(1)
         await peer.stream.aclose()
-        await _until(lambda: bool(peer.abandoned))
+        await until(lambda: bool(peer.abandoned))
         assert peer.abandoned == [peer.submitted[0].token]
         peer.answer(0, BrokerHeartbeatResponse())
 

@@ -1,0 +1,78 @@
+"""Clients take turns; brokers don't wait for them, and nothing is done for clients that are gone."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+
+from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+from kraft_wire.server.network import turns as turns_module
+from kraft_wire.server.network.turns import Turns
+from tests.server.network.peer import Peer, connected
+
+
+@pytest.fixture
+def no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pass is long enough already."""
+    monkeypatch.setattr(turns_module, "BUDGET_S", -1.0)
+
+
+async def _are_waiting(peer: Peer, requests: int) -> None:
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    assert len(peer.submitted) == requests
+
+
+@pytest.mark.usefixtures("no_budget")
+async def test_a_broker_is_served_while_a_client_waits_for_its_turn() -> None:
+    turns = Turns()
+    async with connected(turns=turns) as client, connected(turns=turns) as broker:
+        await client.send(MetadataRequest(), 8)
+        await _are_waiting(client, 0)
+        await broker.heartbeats(1)
+        await broker.wait_for_requests(1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(turns.run)
+            await client.wait_for_requests(1)
+            nursery.cancel_scope.cancel()
+
+
+@pytest.mark.usefixtures("no_budget")
+async def test_nothing_is_done_for_a_client_that_is_gone() -> None:
+    turns = Turns()
+    async with connected(turns=turns) as client:
+        for _ in range(3):
+            await client.send(MetadataRequest(), 8)
+        await _are_waiting(client, 0)
+        await client.stream.aclose()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(turns.run)
+            await client.is_dropped()
+            nursery.cancel_scope.cancel()
+        assert not client.submitted
+
+
+async def test_the_request_after_a_write_waits_for_its_answer() -> None:
+    async with connected() as client:
+        await client.send(CreateTopicsRequest(), 7)
+        await client.send(MetadataRequest(), 8)
+        await client.wait_for_requests(1)
+        await _are_waiting(client, 1)
+        client.answer(0, CreateTopicsResponse())
+        await client.wait_for_requests(2)
+
+
+@pytest.mark.usefixtures("no_budget")
+async def test_all_clients_that_wait_get_their_turn() -> None:
+    turns = Turns()
+    async with connected(turns=turns) as first, connected(turns=turns) as second:
+        for _ in range(5):
+            await first.send(MetadataRequest(), 8)
+            await second.send(MetadataRequest(), 8)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(turns.run)
+            await first.wait_for_requests(5)
+            await second.wait_for_requests(5)
+            nursery.cancel_scope.cancel()
