@@ -65,6 +65,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         config.sockets.socket_request_max_bytes,
         config.sockets.connections_max_idle_ms,
         config.settings.kraft_wire_max_request_entries,
+        config.sockets.kraft_wire_max_held_bytes,
     )
     raise_file_limit()
     acceptor = Acceptor(

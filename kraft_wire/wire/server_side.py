@@ -39,6 +39,8 @@ MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
 MAX_UNSENT_BYTES: Final = 1024 * 1024
 """Bytes of responses from which on no further request is taken."""
+MAX_HELD_BYTES: Final = 512 * 1024 * 1024
+"""Bytes of unfinished requests and unsent responses of all connections of a server together."""
 
 
 class ServedApi(msgspec.Struct, frozen=True, gc=False):
@@ -186,6 +188,11 @@ class ServerSide:
     def sent(self, size_bytes: int) -> None:
         """Count bytes of ``take_ready`` as sent."""
         self._unsent_bytes -= size_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that arrived and aren't a whole request yet, and those of responses that aren't sent."""
+        return self._frames.buffered_bytes + self._unsent_bytes
 
     @property
     def has_slots(self) -> bool:

@@ -28,6 +28,7 @@ from kraft_wire.server.config.endpoints import (
 )
 from kraft_wire.server.config.reader import ConfigError, ConfigReader, config_key
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
+from kraft_wire.wire.server_side import MAX_HELD_BYTES
 
 QUORUM_PREFIX = "controller.quorum."
 VOTERS = f"{QUORUM_PREFIX}voters"
@@ -67,12 +68,16 @@ class QuorumSettings(QuorumTimings, frozen=True, kw_only=True):
 
 
 class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of listeners and connections: one field per key."""
+    """The limits of listeners and connections: one field per key.
+
+    ``kraft_wire_max_held_bytes`` bounds the unfinished requests and unsent responses of all connections.
+    """
 
     socket_request_max_bytes: int = MAX_FRAME_BYTES
     socket_listen_backlog_size: int = 50
     connections_max_idle_ms: int = 600_000
     max_connections: int = 2**31 - 1
+    kraft_wire_max_held_bytes: int = MAX_HELD_BYTES
 
 
 class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import select
 import time
 from collections.abc import Callable
 
+import msgspec
 import trio
 
 from kraft_wire.controller.decision.api_table import ApiTable
@@ -20,9 +21,10 @@ from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.held_bytes import HeldBytes
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
-from kraft_wire.wire.server_side import Request, ServedApi, ServerSide, Slot
+from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
 
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 256 * 1024
@@ -37,19 +39,38 @@ log = get_logger(__name__)
 
 class Limits:
     """The limits of one connection: the size of a frame, the idle time (as in Kafka, none if below 0), and
-    the entries of a request."""
+    the entries of a request; and the limit of the bytes that all connections hold."""
 
     def __init__(
-        self, max_frame_bytes: int, max_idle_ms: int, max_request_entries: int = MAX_REQUEST_ENTRIES
+        self,
+        max_frame_bytes: int,
+        max_idle_ms: int,
+        max_request_entries: int = MAX_REQUEST_ENTRIES,
+        max_held_bytes: int = MAX_HELD_BYTES,
     ) -> None:
         self.max_frame_bytes = max_frame_bytes
         self.max_idle_ms = max_idle_ms
         self.max_request_entries = max_request_entries
+        self.max_held_bytes = max_held_bytes
 
     @property
     def max_idle_seconds(self) -> float:
         """The maximum idle time; infinite if there is no limit."""
         return self.max_idle_ms / 1000 if self.max_idle_ms >= 0 else math.inf
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What all connections share."""
+
+    limits: Limits
+    apis: ApiTable
+    turns: Turns
+    held: HeldBytes
+
+    @classmethod
+    def of(cls, limits: Limits, apis: ApiTable) -> Shared:
+        """Return what the connections of a server share."""
+        return cls(limits, apis, Turns(), HeldBytes(limits.max_held_bytes))
 
 
 class Connection:
@@ -60,20 +81,21 @@ class Connection:
         self,
         stream: trio.SocketStream,
         listener: str,
-        limits: Limits,
-        apis: ApiTable,
-        turns: Turns,
+        shared: Shared,
         submit: Callable[[ApiRequest], None],
         abandon: Callable[[Slot], None],
     ) -> None:
         self._stream = stream
         self._listener = listener
-        self._limits = limits
-        self._apis = apis
-        self._turns = turns
+        self._limits = shared.limits
+        self._apis = shared.apis
+        self._turns = shared.turns
+        self._held = shared.held
         self._submit = submit
         self._abandon = abandon
-        self._wire = ServerSide(self._find_api, limits.max_frame_bytes, self._wake_writer, self._give_up)
+        self._wire = ServerSide(
+            self._find_api, self._limits.max_frame_bytes, self._wake_writer, self._give_up
+        )
         self._write_in_work: Slot | None = None
         self._scope = trio.CancelScope()
         self._writer_wanted = trio.Event()
@@ -101,10 +123,22 @@ class Connection:
             log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
         finally:
             self._closed = True
+            self._held.forget(self)
             self._room.set()
             for slot in self._wire.unanswered():
                 self._abandon(slot)
         log.debug("connection closed", peer=self._address)
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that arrived and aren't a whole request yet, and those of responses that aren't sent."""
+        return self._wire.held_bytes
+
+    def drop(self, reason: str) -> None:
+        """Close the connection, and say why."""
+        if not self._scope.cancel_called:
+            log.warning("connection dropped", peer=self._address, reason=reason, bytes=self.held_bytes)
+            self._scope.cancel()
 
     # Requests.
 
@@ -112,6 +146,7 @@ class Connection:
         while data := await self._stream.receive_some(RECEIVE_BYTES):
             self._received_at_s = trio.current_time()
             self._wire.receive(data)
+            self._held.note(self)
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
                 while not self._wire.has_room or self._is_writing:
@@ -123,6 +158,7 @@ class Connection:
                         return
                 began_s = time.perf_counter()
                 self._serve(self._wire.take(whole))
+                self._held.note(self)
                 self._turns.note(time.perf_counter() - began_s)
                 if trio.current_time() > turn_ends_s:
                     await trio.lowlevel.checkpoint()
@@ -171,6 +207,8 @@ class Connection:
 
     def _wake_writer(self) -> None:
         """Have the writer look whether the next response is ready."""
+        if not self._closed:
+            self._held.note(self)
         self._writer_wanted.set()
 
     def _give_up(self, slot: Slot, error: ProtocolError) -> None:
@@ -207,6 +245,7 @@ class Connection:
             self._sent_at_s = trio.current_time()
             await self._stream.send_all(piece)
             self._wire.sent(len(piece))
+            self._held.note(self)
         self._sent_at_s = trio.current_time()
 
     def _idle_at_s(self) -> float:

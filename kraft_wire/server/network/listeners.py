@@ -15,8 +15,7 @@ from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.network.connection import Connection, Limits
-from kraft_wire.server.network.turns import Turns
+from kraft_wire.server.network.connection import Connection, Limits, Shared
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.server_side import Slot
 
@@ -102,14 +101,12 @@ class Acceptor:
         abandon: Callable[[Slot], None],
         max_connections: Callable[[], int],
     ) -> None:
-        self._limits = limits
-        self._apis = apis
+        self._shared = Shared.of(limits, apis)
         self._max_connections = max_connections
         self._submit = submit
         self._abandon = abandon
         self._open: set[Connection] = set()
         self._refusals = Refusals()
-        self._turns = Turns()
 
     async def serve(self, listener: Bound) -> None:
         """Accept connections on all sockets of a listener until cancelled."""
@@ -139,13 +136,11 @@ class Acceptor:
             self._refusals.add(name, "too many connections", len(self._open))
             await stream.aclose()
             return
-        await self._run(
-            Connection(stream, name, self._limits, self._apis, self._turns, self._submit, self._abandon)
-        )
+        await self._run(Connection(stream, name, self._shared, self._submit, self._abandon))
 
     async def give_turns(self) -> None:
         """Let clients go on that wait for their turn, until cancelled."""
-        await self._turns.run()
+        await self._shared.turns.run()
 
     async def drain(self) -> None:
         """Wait up to DRAIN_SECONDS for responses that are ready to leave."""

@@ -14,8 +14,7 @@ from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
-from kraft_wire.server.network.connection import Connection, Limits
-from kraft_wire.server.network.turns import Turns
+from kraft_wire.server.network.connection import Connection, Limits, Shared
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.server_side import Slot
 
@@ -83,9 +82,10 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def connected(
-    max_idle_ms: int = 60_000, buffer_bytes: int | None = None, turns: Turns | None = None
+    max_idle_ms: int = 60_000, buffer_bytes: int | None = None, *, shared: Shared | None = None
 ) -> AsyncIterator[Peer]:
-    """Serve a connection and yield its client's end. Turns that are given aren't run."""
+    """Serve a connection and yield its client's end. If ``shared`` is given, its turns aren't run."""
+    runs_turns = shared is None
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     if buffer_bytes is not None:
         listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
@@ -95,12 +95,10 @@ async def connected(
         peer = Peer(client)
         server = await listener.accept()
         limits = Limits(MAX_FRAME_BYTES, max_idle_ms, MAX_ENTRIES)
-        if turns is None:
-            turns = Turns()
-            nursery.start_soon(turns.run)
-        connection = Connection(
-            server, "CONTROLLER", limits, CONTROLLER_APIS, turns, peer.submitted.append, peer.abandoned.append
-        )
+        shared = shared or Shared.of(limits, CONTROLLER_APIS)
+        if runs_turns:
+            nursery.start_soon(shared.turns.run)
+        connection = Connection(server, "CONTROLLER", shared, peer.submitted.append, peer.abandoned.append)
         nursery.start_soon(peer.serve, connection)
         with trio.fail_after(20):
             async with client:

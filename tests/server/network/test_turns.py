@@ -6,11 +6,12 @@ import pytest
 import trio
 import trio.testing
 
+from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.server.network import turns as turns_module
-from kraft_wire.server.network.turns import Turns
+from kraft_wire.server.network.connection import Limits, Shared
 from tests.server.network.peer import Peer, connected
 
 
@@ -27,28 +28,28 @@ async def _are_waiting(peer: Peer, requests: int) -> None:
 
 @pytest.mark.usefixtures("no_budget")
 async def test_a_broker_is_served_while_a_client_waits_for_its_turn() -> None:
-    turns = Turns()
-    async with connected(turns=turns) as client, connected(turns=turns) as broker:
+    shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
+    async with connected(shared=shared) as client, connected(shared=shared) as broker:
         await client.send(MetadataRequest(), 8)
         await _are_waiting(client, 0)
         await broker.heartbeats(1)
         await broker.wait_for_requests(1)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(turns.run)
+            nursery.start_soon(shared.turns.run)
             await client.wait_for_requests(1)
             nursery.cancel_scope.cancel()
 
 
 @pytest.mark.usefixtures("no_budget")
 async def test_nothing_is_done_for_a_client_that_is_gone() -> None:
-    turns = Turns()
-    async with connected(turns=turns) as client:
+    shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
+    async with connected(shared=shared) as client:
         for _ in range(3):
             await client.send(MetadataRequest(), 8)
         await _are_waiting(client, 0)
         await client.stream.aclose()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(turns.run)
+            nursery.start_soon(shared.turns.run)
             await client.is_dropped()
             nursery.cancel_scope.cancel()
         assert not client.submitted
@@ -66,13 +67,13 @@ async def test_the_request_after_a_write_waits_for_its_answer() -> None:
 
 @pytest.mark.usefixtures("no_budget")
 async def test_all_clients_that_wait_get_their_turn() -> None:
-    turns = Turns()
-    async with connected(turns=turns) as first, connected(turns=turns) as second:
+    shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
+    async with connected(shared=shared) as first, connected(shared=shared) as second:
         for _ in range(5):
             await first.send(MetadataRequest(), 8)
             await second.send(MetadataRequest(), 8)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(turns.run)
+            nursery.start_soon(shared.turns.run)
             await first.wait_for_requests(5)
             await second.wait_for_requests(5)
             nursery.cancel_scope.cancel()

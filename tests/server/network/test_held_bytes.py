@@ -1,0 +1,59 @@
+"""All connections together hold a bounded number of bytes."""
+
+from __future__ import annotations
+
+import pytest
+import trio.testing
+
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.server.network.connection import Limits, Shared
+from tests.server.network.peer import connected
+
+MAX_HELD_BYTES = 100_000
+UNFINISHED = (1 << 20).to_bytes(4, "big")
+
+
+def shared() -> Shared:
+    return Shared.of(Limits(1 << 21, 60_000, max_held_bytes=MAX_HELD_BYTES), CONTROLLER_APIS)
+
+
+async def test_the_connection_with_the_largest_unfinished_request_is_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    all_connections = shared()
+    async with connected(shared=all_connections) as small, connected(shared=all_connections) as large:
+        await small.stream.send_all(UNFINISHED + bytes(MAX_HELD_BYTES // 3))
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        await large.stream.send_all(UNFINISHED + bytes(MAX_HELD_BYTES))
+        assert await large.is_closed()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert MAX_HELD_BYTES // 3 <= all_connections.held.total < MAX_HELD_BYTES
+    (dropped,) = [r.__dict__["fields"] for r in caplog.records if r.getMessage() == "connection dropped"]
+    assert dropped["reason"] == "all connections hold too many bytes, and this one most"
+    assert all_connections.held.total == 0
+
+
+async def test_responses_that_are_not_read_count() -> None:
+    all_connections = shared()
+    records = PartitionData(partition_index=0, high_watermark=0, records=bytes(2 * MAX_HELD_BYTES))
+    response = FetchResponse(responses=[FetchableTopicResponse(partitions=[records])])
+    async with connected(shared=all_connections) as client:
+        await client.send(FetchRequest(), 12)
+        await client.wait_for_requests(1)
+        client.answer(0, response)
+        assert await client.is_closed()
+
+
+async def test_a_connection_holds_nothing_when_its_requests_are_answered() -> None:
+    all_connections = shared()
+    async with connected(shared=all_connections) as client:
+        for number in range(3):
+            await client.heartbeats(1)
+            await client.wait_for_requests(number + 1)
+            client.answer(number, BrokerHeartbeatResponse())
+            await client.receive()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert all_connections.held.total == 0
