@@ -18,7 +18,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``static_configs`` has every key of the properties file, as text: DescribeConfigs returns them, and topic
     configs fall back on their broker synonyms there. ``kraft_wire_max_request_entries`` is the most entries
-    of a client's request, in all of its arrays.
+    of a client's request, in all of its arrays. The answer to a client's change waits up to
+    ``kraft_wire_answer_when_known_ms`` until all active brokers know the change.
     """
 
     node_id: int
@@ -38,4 +39,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_max_retention_bytes: int = MAX_RETENTION_BYTES
     metadata_max_retention_ms: int = MAX_RETENTION_MS
     kraft_wire_max_request_entries: int = MAX_REQUEST_ENTRIES
+    kraft_wire_answer_when_known_ms: int = 0
     static_configs: Mapping[str, str] = {}

@@ -7,7 +7,7 @@ requests that are due. They share the state in ``quorum_state``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kraft_wire.log.snapshot import SnapshotId
@@ -197,6 +197,13 @@ class RaftCore:
     @property
     def voters(self) -> VoterSet:
         return self._quorum.history.voters
+
+    @property
+    def known_ends(self) -> Mapping[int, int]:
+        """Up to where the replicas, by id, have the log and know that it is committed. Empty on a node that
+        doesn't lead."""
+        leadership = self._quorum.leadership
+        return {} if leadership is None else leadership.known_ends
 
     def silent_voter_ids(self, now_ms: int) -> tuple[int, ...]:
         """Return the voters from which this leader has heard nothing for the fetch timeout.

@@ -28,7 +28,6 @@ from kraft_wire.controller.topics import delete_topics
 from kraft_wire.metadata.configs import Configs
 from kraft_wire.metadata.partitions.partition import Partition
 from kraft_wire.metadata.topics import Topics
-from kraft_wire.protocol.message import Message
 from tests.sim import planted_bugs
 from tests.sim.planting import Bugs, Patch
 
@@ -42,8 +41,8 @@ planted = CONTROLLER.planted
 
 @bug("ConsistentRead")
 def answers_do_not_wait_for_the_commit(patch: Patch) -> None:
-    def release(self: SpeculativeWrites, request: ApiRequest, response: Message, end: int) -> Released:
-        return Released(request, response)
+    def release(self: SpeculativeWrites, response: Released) -> Released:
+        return response
 
     patch.attribute(SpeculativeWrites, "release_when_committed", release)
 

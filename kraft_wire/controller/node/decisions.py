@@ -16,11 +16,13 @@ from kraft_wire.controller.node.effects import (
     WorkFailed,
 )
 from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.controller.node.known_waits import KnownWaits
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.periodic_tasks import Schedule, periodic_tasks
 from kraft_wire.controller.node.raft_driver import RaftDriver
 from kraft_wire.controller.node.speculative_writes import (
     PreparedBatch,
+    Released,
     SpeculativeWrites,
     prepare,
     prepare_records,
@@ -64,6 +66,7 @@ class Decisions:
         self._writes = SpeculativeWrites(state)
         self._schedule = Schedule(periodic_tasks(state.settings))
         self._works = WorkQueue(state)
+        self._waits = KnownWaits(state.settings.kraft_wire_answer_when_known_ms)
         self._led_since_ms = 0
         self._first_write_offset: int | None = None
 
@@ -103,6 +106,8 @@ class Decisions:
         the waiting reads."""
         self.is_active = False
         self._schedule.deactivate()
+        for released in self._waits.take_all():  # they are committed
+            self._outbox.reply(released.request.token, released.response)
         for request in [*self._writes.revert(), *self._works.clear()]:
             if self._apis[request.api_key].answered_by is AnsweredBy.ANY_CONTROLLER:
                 self.decide(request, self._make_context(request.caller))  # a read, of what is committed
@@ -119,7 +124,8 @@ class Decisions:
         """Return the time at which the next periodic task is due; now, if there is work to continue."""
         if self._can_work:
             return self._outbox.now.monotonic_ms
-        return self._schedule.next_deadline_ms()
+        deadlines = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms()
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def committed(self, high_watermark: int) -> None:
         """Send the responses whose records are committed."""
@@ -127,8 +133,20 @@ class Decisions:
             self._first_write_offset = None
             after_ms = self._outbox.now.monotonic_ms - self._led_since_ms
             self._outbox.emit(FirstWrite(self._core.epoch, after_ms))
-        for request, response in self._writes.committed(high_watermark):
-            self._outbox.reply(request.token, response)
+        for released in self._writes.committed(high_watermark):
+            self._send(released)
+
+    def answer_known(self) -> None:
+        """Send the responses whose changes all active brokers know now."""
+        brokers, now_ms = self._state.metadata.brokers, self._outbox.now.monotonic_ms
+        for released in self._waits.take_known(brokers, self._core.known_ends, now_ms):
+            self._outbox.reply(released.request.token, released.response)
+
+    def _send(self, released: Released) -> None:
+        if self._waits.must_hold(released):
+            self._waits.hold(released, self._outbox.now.monotonic_ms)
+        else:
+            self._outbox.reply(released.request.token, released.response)
 
     # Decisions.
 
@@ -155,12 +173,13 @@ class Decisions:
             self._works.add(result.works, request)
             return
         self._works.add(result.works, None)
-        self._answer(request, result.response, self._seen_end(result))
+        changes = bool(batches) and api.is_clients_write
+        self._answer(Released(request, result.response, self._seen_end(result), changes))
 
-    def _answer(self, request: ApiRequest, response: Message, seen_end: int) -> None:
-        released = self._writes.release_when_committed(request, response, seen_end)
+    def _answer(self, response: Released) -> None:
+        released = self._writes.release_when_committed(response)
         if released is not None:
-            self._outbox.reply(request.token, released.response)
+            self._send(released)
 
     @property
     def _can_work(self) -> bool:
@@ -196,7 +215,8 @@ class Decisions:
             return
         self._works.end()
         if request is not None and piece.response is not None:
-            self._answer(request, piece.response, self._core.log_end_offset)
+            api = self._apis[request.api_key]
+            self._answer(Released(request, piece.response, self._core.log_end_offset, api.is_clients_write))
 
     def _fail(self, request: ApiRequest) -> None:
         self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")

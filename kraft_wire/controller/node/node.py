@@ -157,7 +157,9 @@ class Node:
                 self._snapshot_if_due()
             case _:
                 self._raft.drive(event)
-        if not self.is_active:
+        if self.is_active:
+            self._decisions.answer_known()
+        else:
             self._register()
         return self._outbox.effects
 

@@ -39,16 +39,15 @@ class PreparedBatch(NamedTuple):
 
 
 class Released(NamedTuple):
-    """A response that may be sent."""
+    """A response that may be sent: everything before ``end_offset`` is committed.
+
+    It ``changes`` something if records were written for the request.
+    """
 
     request: ApiRequest
     response: Message
-
-
-class _Parked(NamedTuple):
     end_offset: int
-    request: ApiRequest
-    response: Message
+    changes: bool
 
 
 def prepare(result: Result) -> list[PreparedBatch]:
@@ -120,7 +119,7 @@ class SpeculativeWrites:
 
     def __init__(self, state: ControllerState) -> None:
         self._state = state
-        self._parked: deque[_Parked] = deque()
+        self._parked: deque[Released] = deque()
         self._committed_offset = 0
 
     @property
@@ -146,13 +145,11 @@ class SpeculativeWrites:
             offset += len(part)
         self._state.next_offset = offset
 
-    def release_when_committed(
-        self, request: ApiRequest, response: Message, log_end_offset: int
-    ) -> Released | None:
-        """Return the response if everything before ``log_end_offset`` is committed, else park it."""
-        if log_end_offset <= self._committed_offset:
-            return Released(request, response)
-        self._parked.append(_Parked(log_end_offset, request, response))
+    def release_when_committed(self, response: Released) -> Released | None:
+        """Return the response if everything before its ``end_offset`` is committed, else park it."""
+        if response.end_offset <= self._committed_offset:
+            return response
+        self._parked.append(response)
         return None
 
     def committed(self, high_watermark: int) -> list[Released]:
@@ -161,8 +158,7 @@ class SpeculativeWrites:
         self._state.metadata.forget_below(high_watermark)
         released = []
         while self._parked and self._parked[0].end_offset <= high_watermark:
-            _, request, response = self._parked.popleft()
-            released.append(Released(request, response))
+            released.append(self._parked.popleft())
         return released
 
     def revert(self) -> list[ApiRequest]:

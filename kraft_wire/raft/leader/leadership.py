@@ -24,6 +24,7 @@ class ReplicaProgress(msgspec.Struct):
     last_fetch_wall_ms: int = -1
     last_caught_up_wall_ms: int = -1
     leader_end_at_last_fetch: int = -1
+    told_high_watermark: int = -1
 
     def note_fetch(self, fetch_offset: int, log_end_offset: int, now: Now) -> None:
         """Note a Fetch of ``fetch_offset``: the replica has everything below it.
@@ -53,6 +54,7 @@ class Leadership:
         "begin_epoch_due_ms",
         "epoch_start_offset",
         "high_watermark",
+        "known_ends",
         "observers",
         "voters",
     )
@@ -66,6 +68,8 @@ class Leadership:
             for key in (voter.key for voter in voters.voters)
         }
         self.observers: dict[ReplicaKey, ReplicaProgress] = {}
+        self.known_ends: dict[int, int] = {}
+        """Up to where a replica, by its id, has the log and knows that it is committed."""
         self.begin_epoch_due_ms = {voter_id: now_ms for voter_id in self.voters if voter_id != own_id}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
 
@@ -125,6 +129,29 @@ class Leadership:
         observer.note_fetch(fetch_offset, log_end_offset, now)
         return False
 
+    def note_known(self, key: ReplicaKey, known_high_watermark: int | None) -> None:
+        """Note which high watermark a replica knew when it sent the Fetch that was noted last.
+
+        None means the one that it was told last: it sends no Fetch before it has read the previous answer.
+        """
+        progress = self._progress(key)
+        if progress is None or progress.end_offset is None:
+            return
+        known = progress.told_high_watermark if known_high_watermark is None else known_high_watermark
+        self.known_ends[key.id] = min(progress.end_offset, known)
+
+    def note_told(self, key: ReplicaKey, high_watermark: int) -> None:
+        """Note that the answer to a replica's Fetch has this high watermark."""
+        progress = self._progress(key)
+        if progress is not None:
+            progress.told_high_watermark = high_watermark
+
+    def _progress(self, key: ReplicaKey) -> ReplicaProgress | None:
+        voter = self.voters.get(key.id)
+        if voter is not None and voter.key.matches(key):
+            return voter
+        return self.observers.get(key)
+
     def drop_silent_observers(self, fetched_since_ms: int) -> None:
         """Forget the observers whose last contact was at or before (monotonic) ``fetched_since_ms``."""
         silent = [
@@ -132,6 +159,7 @@ class Leadership:
         ]
         for key in silent:
             del self.observers[key]
+            self.known_ends.pop(key.id, None)
 
     def _advance(self) -> bool:
         end = committed_end([progress.end_offset for progress in self.voters.values()])

@@ -37,6 +37,7 @@ from kraft_wire.raft.request_checks import (
 
 FIRST_WITH_LEADER = 12
 FIRST_WITH_ENDPOINTS = 17
+FIRST_WITH_HIGH_WATERMARK = 18
 UNKNOWN_OFFSET = -1
 
 
@@ -76,6 +77,10 @@ def _is_invalid(asked: FetchPartition) -> bool:
 def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> None:
     """Answer now, or park the call if there is nothing new and it may wait."""
     response = _respond(quorum, call, counts=True)
+    if quorum.leadership is not None and call.replica.id >= 0:
+        says_what_it_knows = call.version >= FIRST_WITH_HIGH_WATERMARK
+        known = call.asked.high_watermark if says_what_it_knows else None
+        quorum.leadership.note_known(call.replica, known)
     answer = response.responses[0].partitions[0]
     if max_wait_ms == 0 or _has_news(quorum, call, answer):
         _reply(quorum, call, response)
@@ -143,6 +148,8 @@ def _acknowledge(quorum: QuorumState, leadership: Leadership, call: FetchCall) -
 
 def _reply(quorum: QuorumState, call: FetchCall, response: FetchResponse) -> None:
     answer = response.responses[0].partitions[0]
+    if quorum.leadership is not None and call.replica.id >= 0:
+        quorum.leadership.note_told(call.replica, answer.high_watermark)
     has_records = (
         answer.error_code == ErrorCode.NONE
         and answer.diverging_epoch.epoch < 0

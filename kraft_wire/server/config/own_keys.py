@@ -9,6 +9,7 @@ from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.server_side import MAX_HELD_BYTES
 
 OWN_KEYS: Final = (
+    ConfigKey("kraft.wire.answer.when.known.ms", "INT", "0", minimum=0),
     ConfigKey("kraft.wire.max.held.bytes", "LONG", str(MAX_HELD_BYTES), minimum=1),
     ConfigKey("kraft.wire.max.request.entries", "INT", str(MAX_REQUEST_ENTRIES), minimum=1),
 )
