@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kraft_wire.configs.java_text import parse_integer, trim
+from kraft_wire.configs.java_text import parse_int32, parse_integer, trim
 from kraft_wire.configs.schema import (
     broker_key,
     check_known,
@@ -90,7 +90,7 @@ def _check_topic_name(name: str) -> None:
 
 
 def _check_broker_name(name: str) -> None:
-    if name and not re.fullmatch(r"\+?[0-9]{1,10}", name):
+    if name and ((broker_id := parse_int32(name)) is None or broker_id < 0):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a broker id")
 
 

@@ -61,7 +61,7 @@ def handle(
             results.append(_failure(topic.name, error.code, error.message))
         else:
             results.append(CreatePartitionsTopicResult(name=topic.name))
-    return Result(CreatePartitionsResponse(results=results), () if request.validate_only else records)
+    return Result(CreatePartitionsResponse(results=results), records, validate_only=request.validate_only)
 
 
 def _failure(name: str, code: ErrorCode, message: str) -> CreatePartitionsTopicResult:
