@@ -46,9 +46,9 @@ def _are_alike(one: str, other: str) -> bool:
     return one.upper().lower() == other.upper().lower()
 
 
-def split(text: str) -> list[str]:
-    """Split at commas like String.split: empty parts at the end are left out, but "" is one part."""
-    parts = text.split(",")
+def split(text: str, separator: str = ",") -> list[str]:
+    """Split like String.split: empty parts at the end are left out, but "" is one part."""
+    parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return [] if parts == [""] and text else parts
