@@ -56,6 +56,7 @@ class Connection:
         apis: ApiTable,
         submit: Callable[[ApiRequest], None],
         abandon: Callable[[Slot], None],
+        report_mistake: Callable[[str, str], None],
     ) -> None:
         self._stream = stream
         self._listener = listener
@@ -63,6 +64,7 @@ class Connection:
         self._apis = apis
         self._submit = submit
         self._abandon = abandon
+        self._report_mistake = report_mistake
         self._wire = ServerSide(
             self._served_request, limits.max_frame_bytes, self._wake_writer, self._give_up
         )
@@ -87,7 +89,7 @@ class Connection:
                     nursery.cancel_scope.cancel()
         except* ProtocolError as errors:
             for error in errors.exceptions:
-                log.warning("connection dropped", peer=self._address, reason="bad request", error=str(error))
+                self._report_mistake(self._address, str(error))
         except* (trio.BrokenResourceError, trio.ClosedResourceError) as errors:
             log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
         finally:

@@ -26,6 +26,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, 
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.network import connection as connection_module
+from kraft_wire.server.network.complaints import Mistakes
 from kraft_wire.server.network.connection import Connection, Limits
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import FrameReader, frame
@@ -106,7 +107,13 @@ async def connected(max_idle_ms: int = 60_000, buffer_bytes: int | None = None) 
         server = await listener.accept()
         limits = Limits(MAX_FRAME_BYTES, max_idle_ms)
         connection = Connection(
-            server, "CONTROLLER", limits, CONTROLLER_APIS, peer.submitted.append, peer.abandoned.append
+            server,
+            "CONTROLLER",
+            limits,
+            CONTROLLER_APIS,
+            peer.submitted.append,
+            peer.abandoned.append,
+            Mistakes().add,
         )
         nursery.start_soon(peer.serve, connection)
         with trio.fail_after(20):
