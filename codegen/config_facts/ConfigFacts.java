@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.config.SslConfigs;
 import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.ConfigSynonym;
 import org.apache.kafka.server.config.DynamicBrokerConfig;
@@ -21,8 +22,10 @@ import java.lang.reflect.Method;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 public final class ConfigFacts {
     private static final ObjectMapper JSON =
@@ -39,6 +42,8 @@ public final class ConfigFacts {
         root.set("topicSynonyms", topicSynonyms());
         root.set("groupSynonyms", groupSynonyms());
         root.set("brokerDynamic", names(DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS));
+        root.set("brokerDynamicPerBroker", names(dynamicPerBroker()));
+        root.set("brokerDynamicPerListener", names(SslConfigs.RECONFIGURABLE_CONFIGS));
         System.out.println(JSON.writeValueAsString(root));
     }
 
@@ -48,6 +53,14 @@ public final class ConfigFacts {
             properties.load(in);
         }
         return properties.getProperty("version");
+    }
+
+    /** The dynamic keys of a broker that can't be set for all brokers at once. */
+    private static Set<String> dynamicPerBroker() {
+        return DynamicBrokerConfig.dynamicConfigUpdateModes().entrySet().stream()
+            .filter(mode -> mode.getValue().equals("per-broker"))
+            .map(Map.Entry::getKey)
+            .collect(Collectors.toSet());
     }
 
     private static ConfigDef brokerDefinitions() {

@@ -40,6 +40,11 @@ TABLES = {
     "group": "GROUP",
     "clientMetrics": "CLIENT_METRICS",
 }
+SETS = {
+    "brokerDynamic": "BROKER_DYNAMIC",
+    "brokerDynamicPerBroker": "BROKER_DYNAMIC_PER_BROKER",
+    "brokerDynamicPerListener": "BROKER_DYNAMIC_PER_LISTENER",
+}
 ARGUMENTS = {
     "min": "minimum",
     "max": "maximum",
@@ -78,10 +83,13 @@ def generate(facts: dict[str, Any], file: str) -> str:
         parts.append(")\n\n")
     parts.append(_mapping("TOPIC_SYNONYMS", {k: _synonyms(v) for k, v in facts["topicSynonyms"].items()}))
     parts.append(_mapping("GROUP_SYNONYMS", {k: _text(v) for k, v in facts["groupSynonyms"].items()}))
-    parts.append("BROKER_DYNAMIC: Final = frozenset(\n    {\n")
-    parts += (f"        {_text(name)},\n" for name in facts["brokerDynamic"])
-    parts.append("    }\n)\n")
+    parts.append("\n".join(_set(name, facts[names]) for names, name in SETS.items()))
     return "".join(parts)
+
+
+def _set(name: str, members: list[str]) -> str:
+    lines = "".join(f"        {_text(member)},\n" for member in members)
+    return f"{name}: Final = frozenset(\n    {{\n{lines}    }}\n)\n"
 
 
 def _key(name: str, fact: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ _DURATION: Final = re.compile(
 )
 _UNITS_S: Final = (86_400, 3600, 60, 1)
 _LONG: Final = 1 << 63
+_INT: Final = 1 << 31
 
 
 def trim(text: str) -> str:
@@ -45,9 +46,9 @@ def _are_alike(one: str, other: str) -> bool:
     return one.upper().lower() == other.upper().lower()
 
 
-def split(text: str) -> list[str]:
-    """Split at commas like String.split: empty parts at the end are left out, but "" is one part."""
-    parts = text.split(",")
+def split(text: str, separator: str = ",") -> list[str]:
+    """Split like String.split: empty parts at the end are left out, but "" is one part."""
+    parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return [] if parts == [""] and text else parts
@@ -65,6 +66,15 @@ def parse_integer(text: str) -> int:
     for digit in digits:
         number = number * 10 + unicodedata.decimal(digit)
     return -number if text[0] == "-" else number
+
+
+def parse_int32(text: str) -> int | None:
+    """Return a whole number of 32 bits, or None if the text isn't one."""
+    try:
+        number = parse_integer(text)
+    except ValueError:
+        return None
+    return number if -_INT <= number < _INT else None
 
 
 def parse_double(text: str) -> float:

@@ -6,11 +6,11 @@ topics fall back on, because a bad one would break every decision about topics.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-from kraft_wire.configs.java_text import parse_integer, trim
+from kraft_wire.configs.java_text import parse_int32, parse_integer, split, trim
+from kraft_wire.configs.regex.pattern import InvalidRegex, check_regex
 from kraft_wire.configs.schema import (
     broker_key,
     check_known,
@@ -27,6 +27,7 @@ from kraft_wire.metadata.topic_names import why_invalid
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 
 _INTERVAL_MS: Final = range(100, 3_600_000 + 1)
+_PARTS_OF_MATCH: Final = 2
 _MATCHABLE: Final = frozenset(
     {
         "client_instance_id",
@@ -90,7 +91,7 @@ def _check_topic_name(name: str) -> None:
 
 
 def _check_broker_name(name: str) -> None:
-    if name and not re.fullmatch(r"\+?[0-9]{1,10}", name):
+    if name and ((broker_id := parse_int32(name)) is None or broker_id < 0):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a broker id")
 
 
@@ -117,15 +118,16 @@ def _check_client_metrics(configs: Mapping[str, str | None]) -> None:
 
 
 def _check_match(pattern: str) -> None:
-    name, separator, expression = pattern.partition("=")
-    if not separator or not expression or "=" in expression:
+    parts = split(pattern, "=")
+    if len(parts) != _PARTS_OF_MATCH:
         raise InvalidConfigValue("match", pattern, "is not NAME=PATTERN")
+    name, expression = parts
     if trim(name) not in _MATCHABLE:
         raise InvalidConfigValue("match", pattern, f"the name must be one of {', '.join(sorted(_MATCHABLE))}")
     try:
-        re.compile(trim(expression))
-    except re.error as error:
-        raise InvalidConfigValue("match", pattern, f"is not a regular expression: {error}") from error
+        check_regex(trim(expression))
+    except InvalidRegex as error:
+        raise InvalidConfigValue("match", pattern, f"is not a regular expression of Java: {error}") from error
 
 
 def _check_group(configs: Mapping[str, str | None], static_configs: Mapping[str, str]) -> None:

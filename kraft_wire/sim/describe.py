@@ -43,6 +43,10 @@ def describe_message(message: Message) -> str:
     return type(message).__name__ if say is None else say(message)
 
 
+def _leader(node_id: int) -> str:
+    return "no leader" if node_id < 0 else f"leader {node_id}"
+
+
 def _fetch(request: FetchRequest) -> str:
     asked = request.topics[0].partitions[0]
     return (
@@ -56,8 +60,9 @@ def _fetched(response: FetchResponse) -> str:
         return f"Fetch error {response.error_code}"
     answer = response.responses[0].partitions[0]
     text = (
-        f"Fetch error {answer.error_code} epoch {answer.current_leader.leader_epoch} leader"
-        f" {answer.current_leader.leader_id} hw {answer.high_watermark} bytes {len(answer.records or b'')}"
+        f"Fetch error {answer.error_code} epoch {answer.current_leader.leader_epoch}"
+        f" {_leader(answer.current_leader.leader_id)} hw {answer.high_watermark}"
+        f" bytes {len(answer.records or b'')}"
     )
     if answer.diverging_epoch.epoch >= 0:
         text += f" diverging {answer.diverging_epoch.epoch}/{answer.diverging_epoch.end_offset}"
@@ -96,7 +101,7 @@ def _voted(response: VoteResponse) -> str:
         return f"Vote error {response.error_code}"
     answer = response.topics[0].partitions[0]
     verdict = "yes" if answer.vote_granted else "no"
-    return f"Vote {verdict} error {answer.error_code} epoch {answer.leader_epoch} leader {answer.leader_id}"
+    return f"Vote {verdict} error {answer.error_code} epoch {answer.leader_epoch} {_leader(answer.leader_id)}"
 
 
 def _begin(request: BeginQuorumEpochRequest) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.cli.errors import EXIT_USAGE
 from kraft_wire.log.batch import encode_batch
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
@@ -159,6 +160,11 @@ def test_a_batch_that_is_cut_off_is_counted_in_bytes(tmp_path: Path, capsys: Cap
     assert capsys.readouterr().out.splitlines()[-1] == (
         f"Found {len(batch) - 1} invalid bytes at the end of {SEGMENT}"
     )
+
+
+def test_a_negative_number_of_bytes_is_wrong_usage(capsys: Capture) -> None:
+    assert main(["dump-log", "--files=00.log", "--max-bytes=-5"]) == EXIT_USAGE
+    assert capsys.readouterr() == ("", "kraft-wire: --max-bytes -5: give 0 or more\n")
 
 
 def test_max_bytes_ends_the_reading_without_a_complaint(tmp_path: Path, capsys: Capture) -> None:

@@ -35,6 +35,7 @@ def test_every_fact_reaches_the_module(tmp_path: Path) -> None:
     assert 'ConfigKey("must", "STRING", None, required=True)' in text
     assert '"size": (Synonym("log.size", 60),),' in text
     assert '"g": "group.g",' in text
+    assert "BROKER_DYNAMIC_PER_LISTENER: Final = frozenset(" in text and '"ssl.store",' in text
     assert max(map(len, text.splitlines())) <= config_facts.LINE_LENGTH
     compile(text, "config_tables.py", "exec")
 
@@ -53,6 +54,8 @@ def _facts(folder: Path) -> Path:
         "topicSynonyms": {"size": [{"name": "log.size", "factor": 60}]},
         "groupSynonyms": {"g": "group.g"},
         "brokerDynamic": ["log.size"],
+        "brokerDynamicPerBroker": [],
+        "brokerDynamicPerListener": ["ssl.store"],
     }
     path = folder / "4.4.0-configs.json"
     path.write_text(json.dumps(facts))

@@ -66,6 +66,7 @@ class Harness:
     ) -> None:
         self.now_ms = 1000
         self.authorizer: Authorizer | None = None
+        self.is_forwarded = False
         self.entropy = SeededEntropy()
         self.state = ControllerState(
             metadata=MetadataState(),
@@ -94,6 +95,7 @@ class Harness:
             apis=CONTROLLER_APIS,
             principal=Principal(),
             listener=listener,
+            is_forwarded=self.is_forwarded,
             authorizer=self.authorizer,
         )
 
@@ -107,7 +109,8 @@ class Harness:
 
     def apply(self, decision: Result | Round) -> None:
         """Replay the records and apply the session changes, as the node does."""
-        self.replay(decision.records)
+        if not (isinstance(decision, Result) and decision.validate_only):
+            self.replay(decision.records)
         self.state.sessions.apply(decision.session_changes)
 
     def decide(self, module: ModuleType, request: Message, version: int) -> Result:

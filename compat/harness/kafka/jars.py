@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import msgspec
 
-from compat.harness.paths import KAFKA_FOLDER, MissingComponent
+from compat.harness.paths import KAFKA_FOLDER, ROOT, MissingComponent
 
 TOOLS_VERSION = "4.3.1"
 """The newest version whose command-line tools and message generator are published."""
@@ -44,6 +45,18 @@ def tool_server_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
     if not (folder / ".complete").exists():
         raise MissingComponent(f"the tool server is not in {folder}: run `make kafka`")
     return folder / "classes"
+
+
+def compiled(source_name: str, jars: KafkaJars, folder: Path) -> str:
+    """Compile a class of compat/java into a folder. Returns the class path to run it with Kafka's jars.
+
+    Raises MissingComponent without ``make kafka``, which brings the compiler.
+    """
+    (compiler,) = tool_server_classes().parent.glob("compiler/ecj-*.jar")
+    source = ROOT / "compat" / "java" / source_name
+    options = ["-nowarn", "--release", "17", "-classpath", jars.class_path, "-d", str(folder)]
+    subprocess.run([java(), "-jar", str(compiler), *options, str(source)], check=True)
+    return f"{folder}:{jars.class_path}"
 
 
 def codec_judge_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:

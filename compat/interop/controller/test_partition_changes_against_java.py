@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat.harness.kafka.jars import find_jars, java, tool_server_classes
-from compat.harness.paths import ROOT
+from compat.harness.kafka.jars import compiled, find_jars, java
 from kraft_wire.controller.partitions.partition_change import Election, Goal, Rules, partition_change
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_UNASSIGNED,
@@ -160,13 +159,9 @@ def _directory(number: int) -> Uuid:
 
 
 def _ask_java(situations: list[Situation], folder: Path) -> list[tuple[int, dict[str, object]] | None]:
-    jars = find_jars("4.4.0")
-    (compiler,) = tool_server_classes().parent.glob("compiler/ecj-*.jar")
-    source = ROOT / "compat" / "java" / "PartitionChanges.java"
-    options = ["--release", "17", "-classpath", jars.class_path, "-d", str(folder)]
-    subprocess.run([java(), "-jar", str(compiler), *options, str(source)], check=True)
+    class_path = compiled("PartitionChanges.java", find_jars("4.4.0"), folder)
     asked = subprocess.run(
-        [java(), "-classpath", f"{folder}:{jars.class_path}", "PartitionChanges"],
+        [java(), "-classpath", class_path, "PartitionChanges"],
         input=b"".join(msgspec.json.encode(situation.to_json()) + b"\n" for situation in situations),
         stdout=subprocess.PIPE,
         check=True,

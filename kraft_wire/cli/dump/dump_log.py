@@ -8,7 +8,7 @@ import sys
 from kraft_wire.cli.dump.batch_text import RecordText
 from kraft_wire.cli.dump.index_text import IndexErrors, dump_offset_index, dump_time_index
 from kraft_wire.cli.dump.segment import OffsetGaps, dump_segment
-from kraft_wire.cli.errors import EXIT_OK
+from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.output import print_lines
 
 DEFAULT_MAX_BYTES = 2**31 - 1
@@ -51,6 +51,8 @@ def dump_log(
     max_bytes
         Stop reading a .log or .checkpoint file after this many bytes.
     """
+    if max_bytes < 0:
+        raise UsageError(f"--max-bytes {max_bytes}: give 0 or more")
     print_contents = cluster_metadata_decoder or print_data_log
     text = RecordText(
         with_metadata=not skip_record_metadata, with_contents=print_contents, decode=cluster_metadata_decoder

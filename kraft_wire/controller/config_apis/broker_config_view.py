@@ -8,12 +8,12 @@ DynamicBrokerConfig.brokerConfigSynonyms, ConfigHelper.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
+from kraft_wire.configs.dynamic_broker import general_key, taken_values
 from kraft_wire.configs.schema import ALL_BROKERS, broker_key, broker_keys
 from kraft_wire.configs.types import ConfigKey, ConfigSource
 from kraft_wire.controller.decision.context import ControllerState
@@ -29,7 +29,6 @@ _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(_LOG_RETENTION, _LOG_RETENTION),
     "log.flush.interval.ms": _LOG_FLUSH,
 }
-_LISTENER_KEY: Final = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 _MECHANISM_KEYS: Final = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -52,8 +51,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
     """Return the keys that a broker key takes its value from, in the order of precedence."""
     if family := _FAMILIES.get(name):
         return family
-    if match := _LISTENER_KEY.fullmatch(name):
-        base = match[1]
+    if (base := general_key(name)) is not None:
         mechanism = next((key for key in _MECHANISM_KEYS if base.endswith(key)), None)
         return name, mechanism or base
     return (name,)
@@ -65,12 +63,13 @@ def broker_definition(name: str) -> ConfigKey | None:
 
 
 class BrokerConfigView:
-    """The configuration of this node."""
+    """The configuration of this node. Stored values that it can't take are left out."""
 
     def __init__(self, state: ControllerState) -> None:
         configs = state.metadata.configs
-        own = configs.get(ResourceType.BROKER, str(state.node_id))
-        self.all_brokers = configs.get(ResourceType.BROKER, ALL_BROKERS)
+        own = taken_values(configs.get(ResourceType.BROKER, str(state.node_id)), for_all_brokers=False)
+        stored_for_all = configs.get(ResourceType.BROKER, ALL_BROKERS)
+        self.all_brokers = taken_values(stored_for_all, for_all_brokers=True)
         static = _with_both_ids(state.settings.static_configs)
         defaults = {key.name: key.default for key in broker_keys().values() if key.default is not None}
         self._layers: tuple[tuple[ConfigSource, Mapping[str, str]], ...] = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kraft_wire.configs.java_text import parse_int32
 from kraft_wire.configs.schema import (
     client_metrics_keys,
     effective_topic_configs,
@@ -187,7 +188,7 @@ class _Entries:
 
 
 def _check_own_id(state: ControllerState, name: str) -> None:
-    if name != str(state.node_id):
+    if parse_int32(name) != state.node_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {state.node_id}, not {name!r}")
 
 

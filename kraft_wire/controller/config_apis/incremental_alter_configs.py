@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from typing import Final
 
-from kraft_wire.configs.java_text import split
+from kraft_wire.configs.java_text import parse_int32, split
 from kraft_wire.configs.schema import ALL_BROKERS, MIN_INSYNC_REPLICAS, keys_of
 from kraft_wire.configs.validation import validate_configs, validate_resource
+from kraft_wire.controller.config_apis.broker_key_rules import check_broker_key
+from kraft_wire.controller.config_apis.broker_loggers import check_loggers
+from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.metadata.configs import ResourceType
-from kraft_wire.metadata.features import metadata_version
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
 from kraft_wire.protocol.messages.config_record import ConfigRecord
@@ -40,43 +41,51 @@ from kraft_wire.security.authorization import CLUSTER, AclOperation, group_resou
 
 MAX_VALUE_BYTES: Final = 32767
 """The protocol's limit for strings. Only an append can exceed it."""
-CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
 
-
-class Operation(IntEnum):
-    """An operation on a key (AlterConfigOp.OpType)."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
+_STORED: Final = frozenset(
+    {ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP}
+)
+"""The types of resources whose configuration is in the log."""
 
 
 def handle(
     state: ControllerState, request: IncrementalAlterConfigsRequest, version: int, context: Context
 ) -> Result:
-    """Change the resources that can be changed. The response has the errors of the others."""
+    """Change the resources that can be changed. The response has the errors of the others.
+
+    A resource that is named twice is refused once. Loggers come last, and each mention of one is answered.
+    """
     records: list[VersionedRecord] = []
     responses: list[AlterConfigsResourceResponse] = []
-    seen = Counter((r.resource_type, r.resource_name) for r in request.resources)
+    mentions = Counter(map(_identity, request.resources))
     answered: set[tuple[int, str]] = set()
-    for resource in request.resources:
-        key = (resource.resource_type, resource.resource_name)
-        if key in answered:
+    for resource in sorted(request.resources, key=_is_logger):
+        identity = _identity(resource)
+        if identity in answered:
             continue
-        answered.add(key)
+        if mentions[identity] > 1 and resource.resource_type in _STORED:
+            answered.add(identity)
+            fault = "the request names this resource more than once"
+            responses.append(_response(resource, ErrorCode.INVALID_REQUEST, fault))
+            continue
         try:
-            if seen[key] > 1:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "the request names this resource more than once")
             records += _alter(state, resource, context)
             responses.append(_response(resource, ErrorCode.NONE, None))
         except ApiError as error:
             responses.append(_response(resource, error.code, error.message))
-    if request.validate_only:
-        records = []
     return Result(
-        IncrementalAlterConfigsResponse(responses=responses), [*records, *_cleared_elrs(state, records)]
+        IncrementalAlterConfigsResponse(responses=responses),
+        [*records, *_cleared_elrs(state, records)],
+        validate_only=request.validate_only,
     )
+
+
+def _identity(resource: AlterConfigsResource) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _is_logger(resource: AlterConfigsResource) -> bool:
+    return resource.resource_type == ResourceType.BROKER_LOGGER
 
 
 def _response(
@@ -91,22 +100,29 @@ def _response(
 
 
 def _alter(state: ControllerState, resource: AlterConfigsResource, context: Context) -> list[VersionedRecord]:
-    """Return the records that change one resource."""
+    """Return the records that change one resource. Of several faults it raises the one that Java names."""
     resource_type, name = resource.resource_type, resource.resource_name
-    if resource_type not in set(ResourceType) or resource_type == ResourceType.UNKNOWN:
+    if resource_type not in _STORED and not _is_logger(resource):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"there is no resource type {resource_type}")
     _check_permission(resource_type, name, context)
+    if _is_logger(resource):
+        check_loggers(state.node_id, resource)
+        return []
     _check_operations(resource.configs)
-    if resource_type == ResourceType.BROKER_LOGGER:
-        raise _no_logger(state, resource)
     existing = _known(resource_type, state.metadata.configs.get(resource_type, name))
     changes = {c.name: _new_value(resource_type, c, existing.get(c.name)) for c in resource.configs}
     if resource_type != ResourceType.BROKER:
         changes = {key: value for key, value in changes.items() if value != existing.get(key)}
     for key, value in changes.items():
-        _check_change(state, resource, key, value)
-    merged: Mapping[str, str | None] = {**existing, **changes}
+        _check_size(key, value)
+        if resource_type == ResourceType.BROKER:
+            check_broker_key(state, context, name, key, existing.get(key), value)
     validate_resource(resource_type, name)
+    if resource_type == ResourceType.BROKER:
+        _check_existence(
+            state, resource_type, name
+        )  # before the values, which Java's controller doesn't check
+    merged: Mapping[str, str | None] = {**existing, **changes}
     validate_configs(
         resource_type,
         {key: value for key, value in merged.items() if value is not None},
@@ -170,7 +186,9 @@ def _new_value(resource_type: int, config: AlterableConfig, current: str | None)
     if config.config_operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(given) if item not in items]  # an empty one too, as in Java
     else:
-        items = [item for item in items if item not in given]
+        for item in given:
+            if item in items:
+                items.remove(item)  # once for each mention, as in Java
     return ",".join(items)
 
 
@@ -178,39 +196,10 @@ def _items(value: str | None) -> list[str]:
     return [item for item in (value or "").split(",") if item]
 
 
-def _check_change(
-    state: ControllerState, resource: AlterConfigsResource, key: str, value: str | None
-) -> None:
+def _check_size(key: str, value: str | None) -> None:
     if value is not None and (size := len(value.encode())) > MAX_VALUE_BYTES:
         raise ApiError(
             ErrorCode.INVALID_CONFIG, f"{key} would have {size} bytes; the limit is {MAX_VALUE_BYTES}"
-        )
-    if resource.resource_type != ResourceType.BROKER:
-        return
-    if key == MIN_INSYNC_REPLICAS and state.metadata.features.elr_enabled:
-        _check_min_isr(resource.resource_name, value)
-    elif key == CORDONED_LOG_DIRS:
-        _check_cordoned(state)
-
-
-def _check_min_isr(broker: str, value: str | None) -> None:
-    if broker != ALL_BROKERS:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG,
-            f"{MIN_INSYNC_REPLICAS} can't be set on one broker while eligible leader replicas are enabled",
-        )
-    if value is None:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG,
-            f"{MIN_INSYNC_REPLICAS} can't be removed while eligible leader replicas are enabled",
-        )
-
-
-def _check_cordoned(state: ControllerState) -> None:
-    level = state.metadata.features.metadata_version
-    if not metadata_version.cordoned_dirs_supported(level):
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG, f"{CORDONED_LOG_DIRS} needs metadata.version 4.3-IV0 or higher"
         )
 
 
@@ -218,20 +207,9 @@ def _check_existence(state: ControllerState, resource_type: int, name: str) -> N
     if resource_type == ResourceType.TOPIC and state.metadata.topics.by_name(name) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
     if resource_type == ResourceType.BROKER and name != ALL_BROKERS:
-        metadata, node = state.metadata, int(name)
+        metadata, node = state.metadata, parse_int32(name)
         if node not in metadata.brokers and node not in metadata.controllers and node not in state.voter_ids:
             raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"no node with id {node} is registered")
-
-
-def _no_logger(state: ControllerState, resource: AlterConfigsResource) -> ApiError:
-    """Return the error for a change of log levels, which this process does not support."""
-    if resource.resource_name != str(state.node_id):
-        return ApiError(
-            ErrorCode.INVALID_REQUEST,
-            f"the request is for node {resource.resource_name!r}, but this is node {state.node_id}",
-        )
-    names = ", ".join(config.name for config in resource.configs)
-    return ApiError(ErrorCode.INVALID_CONFIG, f"this controller has no logger {names}")
 
 
 def _record(resource_type: int, name: str, key: str, value: str | None) -> ConfigRecord:

@@ -52,7 +52,9 @@ class Context(msgspec.Struct, frozen=True):
 
     ``monotonic_ms`` is for intervals; ``wall_ms`` is the time since the Unix epoch, for records. ``apis`` are
     the APIs that this node serves. ``listener`` is the name of the request's listener in upper case.
-    Without an ``authorizer`` everything is permitted.
+    A request ``is_forwarded`` if it came in a broker's Envelope: the broker has checked it, and the
+    principal, client id and address are those of the broker's client. Without an ``authorizer`` everything
+    is permitted.
     """
 
     monotonic_ms: int
@@ -63,6 +65,7 @@ class Context(msgspec.Struct, frozen=True):
     listener: str = ""
     client_id: str = ""
     client_address: str = ""
+    is_forwarded: bool = False
     authorizer: Authorizer | None = None
 
     def may(self, operation: AclOperation, resource: Resource) -> bool:
@@ -134,9 +137,10 @@ class ControllerState(msgspec.Struct):
 class Result(msgspec.Struct):
     """The decision on one request: records to commit, and the response to send when they are committed.
 
-    ``atomic`` records must be in one batch; other records may be split. ``session_changes`` are applied in
-    order after the records are appended. ``works`` are what is left to decide in later steps. If the response
-    is None, the last piece of the only work has it.
+    ``atomic`` records must be in one batch; other records may be split. With ``validate_only`` the records
+    are checked, but not written: the answer is what it would be otherwise. ``session_changes`` are applied
+    in order after the records are appended. ``works`` are what is left to decide in later steps. If the
+    response is None, the last piece of the only work has it.
 
     The response waits for the commit of all records before ``shown_end``; None means all that there are. A
     response that shows little of the state need not wait for what others write.
@@ -148,6 +152,7 @@ class Result(msgspec.Struct):
     session_changes: Sequence[SessionChange] = ()
     works: Sequence[Work] = ()
     shown_end: int | None = None
+    validate_only: bool = False
 
     @classmethod
     def of_work(cls, work: Work, state: ControllerState, context: Context) -> Result:

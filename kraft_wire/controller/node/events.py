@@ -14,12 +14,17 @@ from kraft_wire.security.principal import Principal
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The client of a request. ``listener`` is the name of the listener it connected to, in upper case."""
+    """The client of a request.
+
+    ``listener`` is the name of the listener that the request came in at, in upper case. If the request
+    ``is_forwarded``, the client is connected to a broker, and the broker to the listener.
+    """
 
     listener: str
     address: str = ""
     client_id: str = ""
     principal: Principal = Principal()
+    is_forwarded: bool = False
 
 
 class ApiRequest(msgspec.Struct, frozen=True):

@@ -251,6 +251,7 @@ class Node:
             listener=caller.listener,
             client_id=caller.client_id,
             client_address=caller.address,
+            is_forwarded=caller.is_forwarded,
             authorizer=self._authorizer,
         )
 

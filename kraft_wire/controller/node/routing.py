@@ -103,6 +103,7 @@ class RequestRouter:
                     address=inner.client_address,
                     client_id=inner.client_id,
                     principal=inner.principal,
+                    is_forwarded=True,
                 ),
             )
         )

@@ -51,16 +51,17 @@ class Released(NamedTuple):
 
 
 def prepare(result: Result) -> list[PreparedBatch]:
-    """Encode the records of a decision, one item for each batch.
+    """Encode the records of a decision that are to be written, one item for each batch.
 
     Raises ApiError(POLICY_VIOLATION) if an atomic decision does not fit into one batch: a request that is too
     large must fail without ending the leadership (KAFKA-14204).
     """
-    return prepare_records(result.records, atomic=result.atomic)
+    batches = prepare_records(result.records, atomic=result.atomic)
+    return [] if result.validate_only else batches
 
 
 def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list[PreparedBatch]:
-    """Do the same as ``prepare`` for records without a response."""
+    """Encode records as ``prepare`` does."""
     if isinstance(records, Records):
         framed = _framed_parts(records)
         fits = framed.count <= MAX_RECORDS_PER_BATCH and framed.size_bytes <= MAX_BATCH_BYTES

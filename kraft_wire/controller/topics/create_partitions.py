@@ -63,7 +63,7 @@ def handle(
         else:
             results.append(CreatePartitionsTopicResult(name=topic.name))
     response = CreatePartitionsResponse(results=results)
-    return Result(response, () if request.validate_only else Records(parts))
+    return Result(response, Records(parts), validate_only=request.validate_only)
 
 
 def _failure(name: str, code: ErrorCode, message: str) -> CreatePartitionsTopicResult:

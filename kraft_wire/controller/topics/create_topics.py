@@ -1,8 +1,10 @@
 """Serve CreateTopics (19), versions 2-7: create topics.
 
 Each topic succeeds or fails by itself. The records of all that succeed are one atomic decision: for each
-topic its TopicRecord, its ConfigRecords, then its PartitionRecords. Versions: 5 adds the number of partitions
-and the effective configs to the response, 7 the topic's id.
+topic its TopicRecord, its ConfigRecords, then its PartitionRecords. A ClearElrRecord
+follows the ConfigRecords, as in Kafka, if one of them is min.insync.replicas and eligible leader replicas
+are enabled. Versions: 5 adds the number of partitions and the effective configs to the response, 7 the
+topic's id.
 
 Kafka requires CREATE on the cluster or on each topic. A client without DESCRIBE_CONFIGS on a new topic gets
 TOPIC_AUTHORIZATION_FAILED as topicConfigErrorCode instead of the partitions and the configs.
@@ -14,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kraft_wire.configs.schema import (
+    MIN_INSYNC_REPLICAS,
     effective_topic_configs,
     refuse_nulls,
     validate_topic_configs,
@@ -31,6 +34,7 @@ from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.topic_names import why_invalid
 from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
 from kraft_wire.protocol.messages.config_record import ConfigRecord
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import (
@@ -69,8 +73,7 @@ def handle(state: ControllerState, request: CreateTopicsRequest, version: int, c
         elif name not in permitted:
             error = refused(AclOperation.CREATE, topic_resource(name))
             results.append(_failure(name, error.code, error.message))
-    records = () if request.validate_only else creation.records
-    return Result(CreateTopicsResponse(topics=results), records)
+    return Result(CreateTopicsResponse(topics=results), creation.records, validate_only=request.validate_only)
 
 
 def _permitted(names: Iterable[str], context: Context) -> set[str]:
@@ -120,7 +123,7 @@ class _Creation:
             partitions = new_partition_records(self._view, topic_id, 0, assignments)
         except ApiError as error:
             return _failure(topic.name, error.code, error.message)
-        self._parts += [_topic_records(topic.name, topic_id, configs), partitions]
+        self._parts += [self._topic_records(topic.name, topic_id, configs), partitions]
         result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
         if self._version < _FIRST_VERSION_WITH_CONFIGS:
             return result
@@ -131,6 +134,16 @@ class _Creation:
         else:
             result.topic_config_error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return result
+
+    def _topic_records(self, name: str, topic_id: Uuid, configs: Mapping[str, str]) -> list[VersionedRecord]:
+        records: list[VersionedRecord] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
+        records += [
+            (ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=name, name=key, value=value), 0)
+            for key, value in configs.items()
+        ]
+        if MIN_INSYNC_REPLICAS in configs and self._state.metadata.features.elr_enabled:
+            records.append((ClearElrRecord(topic_name=name), 0))
+        return records
 
     def _check_name(self, name: str) -> None:
         if self._state.metadata.topics.by_name(name) is not None:
@@ -206,15 +219,6 @@ class _Creation:
                 for config in effective_topic_configs(self._state.config_layers, configs)
             ]
         return echo
-
-
-def _topic_records(name: str, topic_id: Uuid, configs: Mapping[str, str]) -> list[VersionedRecord]:
-    records: list[VersionedRecord] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
-    records += [
-        (ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=name, name=key, value=value), 0)
-        for key, value in configs.items()
-    ]
-    return records
 
 
 def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:

@@ -26,7 +26,13 @@ PROTOCOL_MAP = "listener.security.protocol.map"
 
 
 def controller_listeners(reader: ConfigReader) -> tuple[Endpoint, ...]:
-    """Return what a controller binds: only controller listeners, only PLAINTEXT."""
+    """Return what a controller binds: only controller listeners, only PLAINTEXT.
+
+    The default, a listener named PLAINTEXT, is of no use to a controller.
+    """
+    if not reader.is_set(LISTENERS):
+        reader.problem(f"{LISTENERS} is missing: give an address, such as CONTROLLER://:9093")
+        return ()
     listeners = _endpoints(reader, LISTENERS)
     try:
         check_distinct_ports(listeners)

@@ -12,6 +12,9 @@ from kraft_wire.server.config.own_keys import OWN_KEYS
 
 KEYS: Mapping[str, ConfigKey] = {key.name: key for key in (*BROKER, *BROKER_DYNAMIC_ONLY, *OWN_KEYS)}
 
+_TOLD_FIRST = ("process.roles", "node.id")
+"""The keys whose problems come first: without them nothing else in a file makes sense."""
+
 TOPIC_DEFAULTS = frozenset(synonym.name for synonyms in TOPIC_SYNONYMS.values() for synonym in synonyms)
 GROUP_LIMITS = ("group.consumer.", "group.share.", "group.streams.")
 """The start of keys that nothing reads here, but that have an effect: groups are checked against them."""
@@ -65,7 +68,7 @@ class ConfigReader:
         self._properties = _with_equivalents(properties)
         self._problems: dict[str, None] = {}
         self._used: set[str] = set()
-        self._values = {name: self._read(key) for name, key in KEYS.items()}
+        self._values = {name: self._read(KEYS[name]) for name in {**dict.fromkeys(_TOLD_FIRST), **KEYS}}
 
     def get(self, name: str) -> Value | None:
         """Return the value of a key that is defined."""

@@ -21,6 +21,7 @@ from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.complaints import Mistakes
 from kraft_wire.server.network.held_bytes import HeldBytes
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
@@ -66,11 +67,12 @@ class Shared(msgspec.Struct, frozen=True):
     apis: ApiTable
     turns: Turns
     held: HeldBytes
+    mistakes: Mistakes
 
     @classmethod
     def of(cls, limits: Limits, apis: ApiTable) -> Shared:
         """Return what the connections of a server share."""
-        return cls(limits, apis, Turns(), HeldBytes(limits.max_held_bytes))
+        return cls(limits, apis, Turns(), HeldBytes(limits.max_held_bytes), Mistakes())
 
 
 class Connection:
@@ -93,6 +95,7 @@ class Connection:
         self._held = shared.held
         self._submit = submit
         self._abandon = abandon
+        self._mistakes = shared.mistakes
         self._wire = ServerSide(
             self._find_api, self._limits.max_frame_bytes, self._wake_writer, self._give_up
         )
@@ -118,7 +121,7 @@ class Connection:
                     nursery.cancel_scope.cancel()
         except* ProtocolError as errors:
             for error in errors.exceptions:
-                log.warning("connection dropped", peer=self._address, reason="bad request", error=str(error))
+                self._mistakes.add(self._address, str(error))
         except* (trio.BrokenResourceError, trio.ClosedResourceError) as errors:
             log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
         finally:
@@ -193,7 +196,7 @@ class Connection:
                 self._write_in_work = request.slot
             return
         reason = str(request.refused)
-        log.warning("request refused", peer=self._address, client_id=request.client_id, reason=reason)
+        self._mistakes.refused(self._address, request.client_id, reason)
         api = self._apis[request.api_key]
         code = ErrorCode.POLICY_VIOLATION
         request.slot.answer(api.error_response(request.message, request.version, code, reason))

@@ -15,6 +15,7 @@ from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.complaints import Refusals
 from kraft_wire.server.network.connection import Connection, Limits, Shared
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.server_side import Slot
@@ -25,7 +26,6 @@ DRAIN_SECONDS = 1.0
 LEAST_BACKLOG: Final = 4096
 """A connection that finds the queue full waits a second. A longer queue costs nothing."""
 ACCEPT_AGAIN_SECONDS: Final = 0.1
-WARNING_INTERVAL_SECONDS: Final = 10.0
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept() that pass when other connections or files are closed."""
 
@@ -69,25 +69,6 @@ def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[En
         )
         for endpoint in endpoints
     ]
-
-
-class Refusals:
-    """The count of refused connections, logged at most once in WARNING_INTERVAL_SECONDS."""
-
-    def __init__(self) -> None:
-        self._unlogged = 0
-        self._quiet_until_s = 0.0
-
-    def add(self, listener: str, reason: str, open_count: int) -> None:
-        """Count a refused connection, and log the count if it is time."""
-        self._unlogged += 1
-        if trio.current_time() < self._quiet_until_s:
-            return
-        log.warning(
-            "connections refused", listener=listener, reason=reason, refused=self._unlogged, open=open_count
-        )
-        self._unlogged = 0
-        self._quiet_until_s = trio.current_time() + WARNING_INTERVAL_SECONDS
 
 
 class Acceptor:

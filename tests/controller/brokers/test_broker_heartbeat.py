@@ -167,6 +167,35 @@ def test_controlled_shutdown_waits_until_every_active_broker_has_read_of_it() ->
     assert (broker.in_controlled_shutdown, broker.fenced) == (True, True)
 
 
+def test_registering_again_in_a_controlled_shutdown_does_not_end_it() -> None:
+    """In Kafka 4.4.0 the mark is lost, and the broker is let go before the others have read of it."""
+    harness = Harness()
+    harness.add_brokers(0, 1)
+    harness.add_topic("t", [0, 1])
+    harness.heartbeat(0, want_shut_down=True)
+    mark = harness.state.next_offset - 1
+    harness.register(0)
+    assert harness.state.sessions.controlled_shutdown_offset(0) == mark
+    assert status(harness.heartbeat(0, want_shut_down=True)) == (True, False, False)
+    harness.heartbeat(1, offset=mark)
+    assert status(harness.heartbeat(0, want_shut_down=True)) == (True, True, True)
+
+
+@pytest.mark.parametrize("changed", ["cordoned directories", "registration"])
+def test_what_a_broker_has_read_outlives_a_change_of_its_registration(changed: str) -> None:
+    """In Kafka 4.4.0 it is forgotten, and the other broker waits for the next heartbeat."""
+    harness = Harness()
+    harness.add_brokers(0, 1)
+    harness.add_topic("t", [0, 1])
+    harness.heartbeat(0, want_shut_down=True)
+    if changed == "registration":
+        harness.heartbeat(1)
+        harness.register(1)
+    else:
+        harness.heartbeat(1, cordoned=[directory(1)])
+    assert harness.heartbeat(0, want_shut_down=True).should_shut_down
+
+
 def test_fenced_and_stopping_brokers_hold_no_shutdown_up() -> None:
     harness = Harness()
     harness.add_brokers(0, 1, 2, 3)

@@ -228,8 +228,55 @@ def test_keys_without_any_value_are_there(harness: Harness) -> None:
 def test_internal_keys_only_where_they_are_set(harness: Harness) -> None:
     names = {config.name for config in describe(harness, BROKER, str(NODE_ID)).configs}
     assert "log.initial.task.delay.ms" not in names
-    set_config(harness, BROKER, "", "log.initial.task.delay.ms", "5")
+    harness = Harness(static_configs={"log.initial.task.delay.ms": "5"})
     assert entry(harness, BROKER, str(NODE_ID), "log.initial.task.delay.ms").value == "5"
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "value"),
+    [
+        (str(NODE_ID), "node.id", "5"),
+        (str(NODE_ID), "num.io.threads", "many"),
+        (str(NODE_ID), "log.cleaner.threads", "-1"),
+        (str(NODE_ID), "log.retention.hours", "5"),
+        (str(NODE_ID), "ssl.keystore.type", "JKS"),
+        (str(NODE_ID), "listener.name.x.num.network.threads", "none"),
+        ("", "node.id", "5"),
+        ("", "cordoned.log.dirs", "/a"),
+        ("", "listener.name.x.ssl.keystore.type", "JKS"),
+    ],
+)
+def test_what_this_node_can_not_take_is_not_shown(
+    harness: Harness, resource: str, key: str, value: str
+) -> None:
+    """As in Java, whose nodes show what they use."""
+    before = describe(harness, BROKER, str(NODE_ID))
+    set_config(harness, BROKER, resource, key, value)
+    assert describe(harness, BROKER, str(NODE_ID)) == before
+    assert describe(harness, BROKER, "").configs == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "value"),
+    [
+        (str(NODE_ID), "cordoned.log.dirs", "/a"),
+        (str(NODE_ID), "listener.name.x.ssl.keystore.type", "JKS"),
+        (str(NODE_ID), "unknown.to.kafka", "x"),
+        (str(NODE_ID), "leader.replication.throttled.rate", "5"),
+        ("", "num.io.threads", "5"),
+        ("", "listener.name.x.num.network.threads", "5"),
+    ],
+)
+def test_what_this_node_takes_is_shown(harness: Harness, resource: str, key: str, value: str) -> None:
+    set_config(harness, BROKER, resource, key, value)
+    source = ConfigSource.DYNAMIC_BROKER if resource else ConfigSource.DYNAMIC_DEFAULT_BROKER
+    found = entry(harness, BROKER, str(NODE_ID), key)
+    assert (found.synonyms[0].name, found.synonyms[0].source) == (key, source)
+
+
+def test_a_nodes_id_may_be_written_as_java_reads_it(harness: Harness) -> None:
+    assert describe(harness, BROKER, f"+{NODE_ID}").configs == describe(harness, BROKER, str(NODE_ID)).configs
+    assert describe(harness, LOGGER, f"0{NODE_ID}").error_code == 0
 
 
 def test_what_is_set_for_all_brokers(harness: Harness) -> None:

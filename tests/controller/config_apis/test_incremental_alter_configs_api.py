@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.config_apis import incremental_alter_configs
-from kraft_wire.controller.config_apis.incremental_alter_configs import Operation
+from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
@@ -137,12 +137,17 @@ def test_one_answer_for_a_resource_that_is_named_twice(harness: Harness) -> None
         (TOPIC, "t", [("no.such.key", SET, "5")], ErrorCode.INVALID_CONFIG),
         (TOPIC, "t", [("flush.ms", SET, "1"), ("flush.ms", SET, "2")], ErrorCode.INVALID_REQUEST),
         (TOPIC, "t", [("flush.ms", SET, None)], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "t", [("cleanup.policy", APPEND, None)], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "t", [("cleanup.policy", SUBTRACT, None)], ErrorCode.INVALID_REQUEST),
         (TOPIC, "t", [("flush.ms", 4, "1")], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "t", [("flush.ms", -1, "1")], ErrorCode.INVALID_REQUEST),
         (BROKER, "7", [("num.io.threads", SET, "9")], ErrorCode.BROKER_ID_NOT_REGISTERED),
         (BROKER, "x", [("num.io.threads", SET, "9")], ErrorCode.INVALID_REQUEST),
+        (BROKER, "9999999999", [("num.io.threads", SET, "9")], ErrorCode.INVALID_REQUEST),
+        (BROKER, "2147483647", [("num.io.threads", SET, "9")], ErrorCode.BROKER_ID_NOT_REGISTERED),
         (BROKER, "0", [("min.insync.replicas", SET, "x")], ErrorCode.INVALID_CONFIG),
-        (LOGGER, str(NODE_ID), [("root", SET, "INFO")], ErrorCode.INVALID_CONFIG),
-        (LOGGER, "0", [("root", SET, "INFO")], ErrorCode.INVALID_REQUEST),
+        (BROKER, "", [("min.insync.replicas", SET, "x")], ErrorCode.INVALID_CONFIG),
+        (BROKER, "", [("log.retention.ms", SET, "never")], ErrorCode.INVALID_CONFIG),
         (ResourceType.GROUP, "g", [("consumer.session.timeout.ms", SET, "1")], ErrorCode.INVALID_CONFIG),
         (ResourceType.CLIENT_METRICS, "m", [("interval.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
     ],
@@ -206,13 +211,6 @@ def test_a_change_of_min_isr_clears_eligible_leader_replicas(harness: Harness) -
     assert [type(record) for record in records(harness, of_topic, of_all)] == [ConfigRecord, ConfigRecord]
 
 
-@pytest.mark.parametrize(("level", "code"), [(29, ErrorCode.INVALID_CONFIG), (30, 0)])
-def test_cordoned_directories_need_4_3(level: int, code: int) -> None:
-    harness = Harness(level)
-    harness.add_brokers(0)
-    assert change(harness, BROKER, "0", ("cordoned.log.dirs", SET, "/data")) == code
-
-
 def test_the_records_are_one_batch_and_the_response_names_each_resource(harness: Harness) -> None:
     request = IncrementalAlterConfigsRequest([resource(TOPIC, "t", ("retention.ms", SET, "5"))])
     result = harness.decide(incremental_alter_configs, request, 0)
@@ -233,6 +231,37 @@ def test_keys_that_kafka_no_longer_has_hinder_no_change(harness: Harness) -> Non
         harness.replay([(old, 0)])
         assert change(harness, kind, name, known) == 0
         assert change(harness, kind, name, ("message.format.version", SET, "3.0")) == ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "changed", "code"),
+    [
+        (BROKER, "99", ("log.cleanup.policy", SET, "neither"), ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (BROKER, "99", ("num.io.threads", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (BROKER, "99", ("cordoned.log.dirs", SET, "/a"), ErrorCode.INVALID_CONFIG),
+        (BROKER, "-1", ("cordoned.log.dirs", SET, "/a"), ErrorCode.INVALID_CONFIG),
+        (BROKER, "-1", ("num.io.threads", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (METRICS, "", ("metrics", SUBTRACT, "a"), ErrorCode.INVALID_CONFIG),
+        (METRICS, "", ("interval.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_of_two_faults_the_one_that_java_names(
+    harness: Harness, kind: int, name: str, changed: Change, code: ErrorCode
+) -> None:
+    """Java looks at operations first, then at changes, then at names and values, then for the node."""
+    assert change(harness, kind, name, changed) == code
+
+
+@pytest.mark.parametrize("name", ["+0", "\u0660", "-0", "0000000000000"])
+def test_a_broker_id_may_be_written_as_java_reads_it(harness: Harness, name: str) -> None:
+    assert change(harness, BROKER, name, ("num.io.threads", SET, "9")) == 0
+
+
+def test_an_item_is_subtracted_as_often_as_it_is_named(harness: Harness) -> None:
+    suites = "ssl.cipher.suites"
+    assert change(harness, BROKER, "0", (suites, SET, "a,b,a,a")) == 0
+    assert change(harness, BROKER, "0", (suites, SUBTRACT, "a,a")) == 0
+    assert harness.metadata.configs.get(BROKER, "0") == {suites: "b,a"}
 
 
 @pytest.mark.parametrize("operation", [APPEND, SUBTRACT])

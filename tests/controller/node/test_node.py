@@ -287,11 +287,23 @@ def test_an_internal_error_of_a_handler_fails_one_request_and_changes_nothing(
     assert fingerprint(controller.state.metadata) == before
 
 
-def test_a_request_with_too_many_records_fails_without_ending_the_leadership() -> None:
-    """KAFKA-14204, KAFKA-14996."""
+def test_a_request_that_only_validates_appends_nothing() -> None:
+    controller = controller_with_broker()
+    end_offset = controller.node.core.log_end_offset
+    request = create_topic("t")
+    request.validate_only = True
+    controller.ask("create", request, 7)
+    assert controller.answer("create", CreateTopicsResponse).topics[0].error_code == ErrorCode.NONE
+    assert controller.node.core.log_end_offset == end_offset
+    assert len(controller.state.metadata.topics) == 0
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_request_with_too_many_records_fails_without_ending_the_leadership(validate_only: bool) -> None:
+    """KAFKA-14204, KAFKA-14996. Java's limit holds for requests that only validate, too."""
     controller = controller_with_broker()
     topics = [CreatableTopic(name=f"t{n}", num_partitions=1, replication_factor=1) for n in range(9_000)]
-    controller.ask("create", CreateTopicsRequest(topics=topics), 7)
+    controller.ask("create", CreateTopicsRequest(topics=topics, validate_only=validate_only), 7)
     controller.flush()
     answers = controller.answer("create", CreateTopicsResponse).topics
     assert {answer.error_code for answer in answers} == {ErrorCode.POLICY_VIOLATION}

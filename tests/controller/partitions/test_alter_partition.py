@@ -199,6 +199,7 @@ def isr(*members: int) -> Edit:
         ([isr(1, -1)], ErrorCode.INVALID_REQUEST),
         ([edited(leader_recovery_state=RECOVERING)], ErrorCode.INVALID_REQUEST),
         ([isr(1), edited(leader_recovery_state=RECOVERING)], ErrorCode.INVALID_REQUEST),
+        ([edited(leader_recovery_state=2)], ErrorCode.INVALID_REQUEST),
         ([edited(leader_recovery_state=7)], ErrorCode.INVALID_REQUEST),
         ([edited(leader_recovery_state=-1)], ErrorCode.INVALID_REQUEST),
         ([isr(1, 0)], ErrorCode.INELIGIBLE_REPLICA),

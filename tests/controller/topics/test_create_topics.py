@@ -12,6 +12,7 @@ from kraft_wire.controller.topics import create_topics
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
 from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
 from kraft_wire.protocol.messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -315,6 +316,22 @@ def test_every_version(version: int) -> None:
     assert result.topic_id == (created.id if version >= 7 else Uuid.ZERO)
     assert bool(result.configs) == (version >= 5)
     assert result.num_partitions == (1 if version >= 5 else -1)
+
+
+@pytest.mark.parametrize(("elr", "expected"), [(True, 1), (False, 0)])
+def test_min_isr_of_a_new_topic_clears_eligible_leader_replicas_as_in_java(elr: bool, expected: int) -> None:
+    cluster = TopicCluster(0, elr=elr)
+    configs = [CreatableTopicConfig("min.insync.replicas", "1"), CreatableTopicConfig("flush.ms", "5")]
+    with_minimum = new_topic("foo")
+    with_minimum.configs = configs
+    without = new_topic("bar")
+    without.configs = configs[1:]
+    records = [record for record, _ in decide(cluster, without, with_minimum).records]
+    kinds = [type(record).__name__ for record in records]
+    cleared = ["ClearElrRecord"] * expected
+    assert kinds[:3] == ["TopicRecord", "ConfigRecord", "PartitionRecord"]
+    assert kinds[3:] == ["TopicRecord", "ConfigRecord", "ConfigRecord", *cleared, "PartitionRecord"]
+    assert [r for r in records if isinstance(r, ClearElrRecord)] == [ClearElrRecord("foo")] * expected
 
 
 def test_validate_only_answers_without_records() -> None:

@@ -210,6 +210,24 @@ def test_what_is_refused(changes: dict[str, str], problem: str) -> None:
     assert problem in problems_of(changes)
 
 
+def test_an_empty_file_lacks_the_role_first() -> None:
+    assert problems_of(
+        {},
+        "process.roles",
+        "node.id",
+        "controller.listener.names",
+        "listeners",
+        "controller.quorum.bootstrap.servers",
+    ) == (
+        "process.roles is missing",
+        "node.id is missing",
+        "controller.listener.names is missing",
+        "listeners is missing: give an address, such as CONTROLLER://:9093",
+        "neither controller.quorum.bootstrap.servers nor controller.quorum.voters is set; "
+        "name the controllers in the first one",
+    )
+
+
 def test_a_required_key_that_is_missing_is_named() -> None:
     assert problems_of({}, "node.id") == ("node.id is missing",)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import socket
 from typing import cast
 
@@ -14,7 +13,7 @@ from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import RESERVED_FILES, max_connections
-from kraft_wire.server.network.listeners import WARNING_INTERVAL_SECONDS, Acceptor, Refusals, bind
+from kraft_wire.server.network.listeners import Acceptor, bind
 
 
 @pytest.mark.parametrize(("file_limit", "connections"), [(64, 32), (1024, 1024 - RESERVED_FILES)])
@@ -55,18 +54,6 @@ async def test_a_connection_too_many_is_closed_and_the_others_stay() -> None:
 def _warnings(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
     assert all(record.exc_info is None for record in caplog.records)
     return [record.__dict__["fields"] for record in caplog.records if record.message == "connections refused"]
-
-
-async def test_many_refused_connections_are_one_warning_an_interval(
-    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
-) -> None:
-    refusals = Refusals()
-    with caplog.at_level(logging.WARNING):
-        for _ in range(50):
-            refusals.add("CONTROLLER", "too many connections", 7)
-        await trio.sleep(WARNING_INTERVAL_SECONDS)
-        refusals.add("CONTROLLER", "too many connections", 7)
-    assert [fields["refused"] for fields in _warnings(caplog)] == [1, 50]
 
 
 class ExhaustedListener(trio.abc.AsyncResource):

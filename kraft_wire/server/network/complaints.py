@@ -1,0 +1,75 @@
+"""Log what clients do wrong, but not each time: clients that try again and again must not fill the log."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+from kraft_wire.server.logging import get_logger
+
+log = get_logger(__name__)
+
+REFUSAL_INTERVAL_S: Final = 10.0
+MISTAKE_INTERVAL_S: Final = 1.0
+MOST_MISTAKES: Final = 20
+"""The mistakes that are logged in an interval."""
+
+
+class WarningLimit:
+    """Counts what happens, and says when to log it: at most so many times in an interval."""
+
+    def __init__(self, interval_s: float, most: int = 1) -> None:
+        self._interval_s = interval_s
+        self._most = most
+        self._unlogged = 0
+        self._logged = 0
+        self._interval_ends_s = float("-inf")
+
+    def add(self, now_s: float) -> int:
+        """Count once more. Returns the number since the last time it was logged; 0 to log nothing now."""
+        self._unlogged += 1
+        if now_s >= self._interval_ends_s:
+            self._interval_ends_s, self._logged = now_s + self._interval_s, 0
+        if self._logged == self._most:
+            return 0
+        self._logged += 1
+        count, self._unlogged = self._unlogged, 0
+        return count
+
+
+class Refusals:
+    """The connections that were refused. One warning has the count of all since the one before."""
+
+    def __init__(self) -> None:
+        self._limit = WarningLimit(REFUSAL_INTERVAL_S)
+
+    def add(self, listener: str, reason: str, open_count: int) -> None:
+        """Count a refused connection, and log the count if it is time."""
+        if count := self._limit.add(trio.current_time()):
+            log.warning(
+                "connections refused", listener=listener, reason=reason, refused=count, open=open_count
+            )
+
+
+class Mistakes:
+    """The requests that aren't Kafka's, for which their connections were closed, and those that were refused.
+
+    A warning names one of them. ``left_out`` is the number of those before it that weren't logged.
+    """
+
+    def __init__(self) -> None:
+        self._limit = WarningLimit(MISTAKE_INTERVAL_S, MOST_MISTAKES)
+
+    def add(self, peer: str, error: str) -> None:
+        """Count a mistake, and log it if it is time."""
+        self._add("connection dropped", peer=peer, reason="bad request", error=error)
+
+    def refused(self, peer: str, client_id: str, reason: str) -> None:
+        """Count a request that was refused before it was decoded, and log it if it is time."""
+        self._add("request refused", peer=peer, client_id=client_id, reason=reason)
+
+    def _add(self, event: str, **fields: str) -> None:
+        if count := self._limit.add(trio.current_time()):
+            left_out = {"left_out": count - 1} if count > 1 else {}
+            log.warning(event, **fields, **left_out)
