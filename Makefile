@@ -54,7 +54,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven writes colour codes even with --quiet, so its output is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign check format bench bench-scale bench-codec bench-spark lock clean
+.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers check format bench bench-scale bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo            start our controller and a real Kafka broker, produce and consume messages'
@@ -67,6 +67,8 @@ help:
 	@echo 'make format          format the code and apply the automatic fixes of ruff'
 	@echo 'make campaign        run the simulator as long as you like, for example OPTIONS="--hours 8 --first 1000000";'
 	@echo '                     the result goes to tests/sim/campaign.txt'
+	@echo 'make campaign-brokers  restart real brokers with 20,000 partitions one after the other; the result goes'
+	@echo '                     to compat/campaigns/rolling_restart.txt'
 	@echo 'make bench           compare the speed of our controller with Java'"'"'s'
 	@echo 'make bench-scale     compare what the end of a broker costs in clusters with very many partitions'
 	@echo 'make bench-codec     compare the speed of our codec with Java'"'"'s and with other Python codecs'
@@ -258,6 +260,9 @@ test-compat: venv kafka kcat strace network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
 # OPTIONS are those of `python -m tests.sim.campaign --help`; the result is tests/sim/campaign.txt.
 campaign: venv
 	@$(BIN)/python -m tests.sim.campaign $(OPTIONS)
+
+campaign-brokers: venv kafka
+	@$(BIN)/python -m compat.campaigns.rolling_restart $(OPTIONS)
 
 check: venv
 	$(BIN)/ruff format --check --quiet .

@@ -1,0 +1,1 @@
+"""Long runs with real brokers, whose last results are kept beside them."""
