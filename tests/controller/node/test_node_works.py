@@ -7,10 +7,9 @@ from itertools import count
 import pytest
 
 from kraft_wire.controller.brokers import leaving
-from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.decision.work import SliceLimits, WorkKey, WorkKind
 from kraft_wire.controller.node import decisions
 from kraft_wire.controller.node.effects import RecordsAppended, WorkFailed
-from kraft_wire.controller.partitions import slices
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -29,16 +28,11 @@ ALL_APPLIED = 2**40
 _numbers = count()
 
 
-@pytest.fixture(autouse=True)
-def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "WINDOW_ROWS", 7)
-    monkeypatch.setattr(slices, "FEW_CHANGES", 0)
-
-
 @pytest.fixture
 def controller() -> LoneController:
     """Brokers 1 to 3 and a topic with a replica of each partition on each broker."""
     made = active_controller()
+    made.state.slice_limits = SliceLimits(window_rows=7, few_changes=0)
     for broker_id in BROKERS:
         made.ask(("register", broker_id), register_broker(broker_id), 4)
         made.flush()
