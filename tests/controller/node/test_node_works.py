@@ -19,6 +19,7 @@ from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResp
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from kraft_wire.raft.core import RaftCore
+from tests.controller.controller_harness import directory
 from tests.controller.lone_controller import LoneController, active_controller
 from tests.controller.node.node_requests import create_topic, lose_leadership, register_broker
 
@@ -111,6 +112,22 @@ def test_the_answer_comes_with_the_last_piece(controller: LoneController) -> Non
     pieces(controller)
     assert controller.answer("unregister", UnregisterBrokerResponse).error_code == 0
     assert 3 not in controller.state.metadata.brokers and with_broker(controller, 3) == 0
+
+
+def test_a_registration_that_is_sent_again_meanwhile_gets_the_same_epoch(controller: LoneController) -> None:
+    """The client gave up waiting, and the broker asks again. Both requests are of one incarnation."""
+    controller.now_ms += 20_000
+    again = register_broker(1)
+    again.incarnation_id = directory(1, 6)
+    for token in ("first", "second"):
+        controller.ask(token, again, 4)
+        controller.flush()
+    assert controller.state.in_work == [WorkKey(WorkKind.REGISTER, 1)] * 2
+    pieces(controller)
+    answers = [controller.answer(token, BrokerRegistrationResponse) for token in ("first", "second")]
+    assert [answer.error_code for answer in answers] == [ErrorCode.NONE] * 2
+    epoch = controller.state.metadata.brokers[1].epoch
+    assert [answer.broker_epoch for answer in answers] == [epoch] * 2
 
 
 def test_works_take_turns(controller: LoneController) -> None:
