@@ -26,6 +26,7 @@ LEGEND: Final = """\
 #                   Tick: a deadline is reached; Start: the node starts. END/EPOCH are those of a node's log
 #   after the arrow the node's state then: its epoch and role, log start offset, flushed offset,
 #                   log end offset, high watermark, and the number of effects to execute
+#   takes N         the step takes so many microseconds. Its effects come after them
 # TIME NODE killed, TIME NODE lost ...: the node's process ends
 # TIME broker ID ...: what a broker does (with --controllers)
 # TIME fault #N ...: a fault starts; TIME healed NODES: these nodes have no faults any more
