@@ -20,8 +20,8 @@ FIRST_SEED = {
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": 5,
     "heartbeats_of_former_incarnations_count": 36,
 }
-"""The first seed to try; 0 for the others. They change with what a seed stands for, such as the time that steps
-take."""
+"""The first seed to try; 0 for the others. They change with what a seed stands for, such as the time that
+steps take."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
     "a_leader_that_stood_still_decides_first": {
