@@ -70,6 +70,18 @@ def test_records_make_a_step_longer() -> None:
     assert {_took_us(line) for line in lines if " flushed " in line} == {7}
 
 
+def test_a_controller_decides_records_and_a_standby_replays_them() -> None:
+    lines: list[str] = []
+    handlers = HandlerCost(decided_record_us=1_000, replayed_record_us=1)
+    trace = Trace(lines.append)
+    Scenario(1, controllers=True, brokers=3, handlers=handlers, trace=trace).with_leader().run_for(10_000)
+    timed = [line for line in lines if " takes " in line]
+    decided = {_took_us(line) for line in timed if " CreateTopicsRequest " in line and " Leader " in line}
+    assert decided and all(took_us % 1_000 == 0 for took_us in decided)
+    replayed = {_took_us(line) for line in timed if " CommittedBatches " in line and " Follower " in line}
+    assert replayed and max(replayed) < 1_000
+
+
 @pytest.mark.parametrize("draw", [options_of, controllers_of])
 def test_seeds_differ_in_the_time_that_steps_take(draw: type) -> None:
     options = [draw(seed) for seed in range(50)]
