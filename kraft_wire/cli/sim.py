@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS: Final = 120
 LEGEND: Final = """\
-# TIME NODE EVENT -> EPOCH ROLE START FLUSHED END HIGH_WATERMARK EFFECTS
+# TIME NODE EVENT -> EPOCH ROLE START FLUSHED END HIGH_WATERMARK EFFECTS [takes N]
 #   TIME            simulated microseconds since the start
 #   NODE            the id of the node that takes the event
 #   EVENT           asked: a request arrives; told: a response arrives; failed: a request of the node fails;
