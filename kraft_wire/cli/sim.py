@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS: Final = 120
 LEGEND: Final = """\
-# TIME NODE EVENT -> EPOCH ROLE START FLUSHED END HIGH_WATERMARK EFFECTS
+# TIME NODE EVENT -> EPOCH ROLE START FLUSHED END HIGH_WATERMARK EFFECTS [takes N]
 #   TIME            simulated microseconds since the start
 #   NODE            the id of the node that takes the event
 #   EVENT           asked: a request arrives; told: a response arrives; failed: a request of the node fails;
@@ -26,6 +26,7 @@ LEGEND: Final = """\
 #                   Tick: a deadline is reached; Start: the node starts. END/EPOCH are those of a node's log
 #   after the arrow the node's state then: its epoch and role, log start offset, flushed offset,
 #                   log end offset, high watermark, and the number of effects to execute
+#   takes N         the step takes so many microseconds. Its effects come after them
 # TIME NODE killed, TIME NODE lost ...: the node's process ends
 # TIME broker ID ...: what a broker does (with --controllers)
 # TIME fault #N ...: a fault starts; TIME healed NODES: these nodes have no faults any more

@@ -10,6 +10,8 @@ an event.
   that.
 - ``scheduler.py`` is one heap of acts by microsecond. ``network`` delays, holds back and breaks connections.
   ``machines`` has nodes, disks and clocks; a disk keeps flushed and unflushed bytes apart.
+- A step of a node takes time: ``machines/handler_cost.py`` says how much, and what comes meanwhile waits in
+  ``machines/event_loop.py``.
 - Raft, the controller and the decisions of log recovery are the product's code. Files are simulated:
   segments, indexes, the search for whole batches, and how quorum-state reaches the disk. Bugs of the files
   themselves are for ``tests/storage`` and the chaos tests in ``compat``.

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from kraft_wire.controller.decision.work import SliceLimits
+from kraft_wire.sim.machines.handler_cost import HandlerCost
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import Result, simulate
 from kraft_wire.sim.swarm import schedule_of, seconds_for
@@ -106,6 +108,8 @@ _SIMPLER: tuple[Callable[[Options], Options], ...] = (
     lambda options: replace(options, link=replace(options.link, loss=0.0)),
     lambda options: replace(options, link=replace(options.link, max_delay_us=500)),
     lambda options: replace(options, drift_ppm=0),
+    lambda options: replace(options, handlers=HandlerCost()),
+    lambda options: replace(options, slices=SliceLimits()),
     lambda options: replace(options, brokers=min(1, options.brokers)),
     lambda options: replace(options, value_bytes=10),
     lambda options: replace(options, proposals_per_second=2),

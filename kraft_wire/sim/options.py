@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from kraft_wire.controller.decision.work import SliceLimits
+from kraft_wire.sim.machines.handler_cost import HandlerCost
 from kraft_wire.sim.machines.world import DiskSpeed
 from kraft_wire.sim.network.connections import Faults
 from kraft_wire.sim.network.links import LinkConditions
@@ -19,8 +21,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     ``only`` names the faults of the schedule that happen, by number; None means all (see ``swarm``).
     ``retention_bytes`` is small enough that logs are trimmed. ``drift_ppm`` is the largest clock drift.
-    ``controllers`` runs whole nodes instead of raft cores alone, with ``brokers`` brokers around them.
-    ``has_elr`` is whether eligible.leader.replicas.version is 1.
+    ``handlers`` says how long the steps of nodes take.
+
+    ``controllers`` runs whole nodes instead of raft cores alone, with ``brokers`` brokers around them. Their
+    administrator creates topics with up to ``most_partitions``. ``slices`` says how much of a work is done in
+    a step. ``has_elr`` is whether eligible.leader.replicas.version is 1.
     """
 
     seed: int
@@ -40,8 +45,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     link: LinkConditions = LinkConditions()
     messages: Faults = Faults()
     disk: DiskSpeed = DiskSpeed()
+    handlers: HandlerCost = HandlerCost()
+    slices: SliceLimits = SliceLimits()
     controllers: bool = False
     brokers: _NotNegative = 0
+    most_partitions: _AtLeastOne = 4
     has_elr: bool = True
     only: tuple[int, ...] | None = None
 

@@ -161,7 +161,8 @@ class Simulation:
         cluster = self.cluster
         leader = cluster.leader
         assert leader is not None, "the majority has converged"
-        epoch = leader.raft.epoch
+        assert leader.leading is not None
+        epoch = leader.leading[0]
         cluster.network.links.unblock_all()
         cluster.let_up()
         self._trace.add(f"{cluster.scheduler.now_us} healed all")
@@ -181,7 +182,7 @@ class Simulation:
         now_leads = cluster.leader
         if self._highest_epoch_shut_out > epoch:
             return  # a node with a higher epoch came back, so that a new leader has to be elected
-        if now_leads is not leader or leader.raft.epoch != epoch:
+        if now_leads is not leader or leader.leading is None or leader.leading[0] != epoch:
             who = "nobody" if now_leads is None else f"{now_leads.id} in epoch {now_leads.raft.epoch}"
             raise Violation("StableLeadership", f"node {leader.id} led epoch {epoch}, now leads {who}")
 

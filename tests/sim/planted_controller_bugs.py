@@ -182,7 +182,7 @@ def a_fenced_broker_keeps_its_places_in_isrs(patch: Patch) -> None:
     _leave_no_isr(patch, WorkKind.FENCE)
 
 
-@bug("ValidControllerState")
+@bug("ShutdownLeavesIsrs")
 def a_broker_in_controlled_shutdown_keeps_its_places(patch: Patch) -> None:
     _leave_no_isr(patch, WorkKind.SHUT_DOWN)
 
@@ -227,6 +227,21 @@ def two_brokers_get_the_same_producer_ids(patch: Patch) -> None:
 
     real = allocate_producer_ids.handle
     patch.attribute(allocate_producer_ids, "handle", handle)
+
+
+# Time.
+
+
+@bug("StepWithinFetchTimeout")
+def a_work_is_done_in_one_step(patch: Patch) -> None:
+    """All partitions of a broker are decided in one step of the event loop, which may take seconds."""
+    real = Decisions.continue_work
+
+    def continue_work(self: Decisions) -> None:
+        while self.is_active and self._can_work:
+            real(self)
+
+    patch.attribute(Decisions, "continue_work", continue_work)
 
 
 # Partitions.

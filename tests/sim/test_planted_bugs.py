@@ -19,11 +19,11 @@ FIRST_SEED = {
     "a_flush_covers_what_was_appended_meanwhile": 3,
     "a_missing_quorum_state_is_read_as_an_empty_one": 3,
     "a_restarted_leader_leads_on": 2,
-    "logs_are_compared_by_their_length_alone": 91,
+    "logs_are_compared_by_their_length_alone": 48,
     "pre_votes_are_skipped": 13,
     "an_isolated_leader_leads_on": 77,
     "the_high_watermark_may_go_back": 4,
-    "a_fetched_epoch_is_not_compared": 4,
+    "a_fetched_epoch_is_not_compared": 48,
     "a_minority_is_enough": 3,
     "an_epochs_second_leader_is_believed": 2,
     "checksums_of_fetched_batches_are_not_looked_at": 7,
@@ -32,11 +32,11 @@ FIRST_SEED = {
     "a_bad_snapshot_is_not_noticed_at_the_start": 24,
     "voters_outlive_their_record": 9,
     "batches_that_do_not_follow_are_believed": 3,
-    "damage_is_taken_for_a_torn_tail": 5,
+    "damage_is_taken_for_a_torn_tail": 14,
     "what_was_lost_is_not_remembered": 5,
 }
 """The first seed to try; 0 for the others. Ordinary seeds from 0 on find them too, but later: the
-rarest were found by seeds 77, 85 and 127 (an isolated leader), 91 and 126 (logs compared by their length),
+rarest were found by seeds 77, 85 and 127 (an isolated leader), 48 and 60 (logs compared by their length),
 24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 15 (voters outlive their record; a crash)."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {

@@ -47,8 +47,9 @@ def handle(
     """
     _check(state, request, context)
     existing = state.metadata.brokers.get(request.broker_id)
-    if existing is not None and existing.incarnation_id == request.incarnation_id:
-        piece = _register(state, request, existing)
+    amended = _same_process(state, request)
+    if amended is not None:
+        piece = _register(state, request, amended)
         return Result(piece.response, piece.records, atomic=False, session_changes=piece.session_changes)
     work = BrokerLeaving(
         WorkKind.REGISTER,
@@ -57,6 +58,13 @@ def handle(
         forgets=_may_have_lost_records(state, request, version, existing),
     )
     return Result.of_work(work, state, context)
+
+
+def _same_process(state: ControllerState, request: BrokerRegistrationRequest) -> BrokerRegistration | None:
+    """Return the registration that this process has already. It keeps its epoch."""
+    existing = state.metadata.brokers.get(request.broker_id)
+    is_same = existing is not None and existing.incarnation_id == request.incarnation_id
+    return existing if is_same else None
 
 
 def _check(state: ControllerState, request: BrokerRegistrationRequest, context: Context) -> None:
@@ -70,9 +78,10 @@ def _check(state: ControllerState, request: BrokerRegistrationRequest, context: 
 def _replace(
     request: BrokerRegistrationRequest, state: ControllerState, context: Context, count: int
 ) -> Piece:
-    """Register a new process, now that no ISR has its predecessor any more."""
+    """Register a new process, now that no ISR has its predecessor any more. If it asked twice, its first
+    request has registered it already."""
     _check(state, request, context)  # again, because this may be a later step
-    return _register(state, request, None)
+    return _register(state, request, _same_process(state, request))
 
 
 def _register(

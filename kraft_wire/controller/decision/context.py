@@ -15,7 +15,7 @@ import msgspec
 
 from kraft_wire.configs.layers import ConfigLayers
 from kraft_wire.controller.decision.records import VersionedRecord
-from kraft_wire.controller.decision.work import Work, WorkKey, WorkKind
+from kraft_wire.controller.decision.work import SliceLimits, Work, WorkKey, WorkKind
 from kraft_wire.metadata.features.supported import KRAFT_VERSION
 from kraft_wire.protocol.errors import ApiError
 from kraft_wire.protocol.message import Message
@@ -92,7 +92,8 @@ class ControllerState(msgspec.Struct):
     ``next_offset`` is the offset of the next record to be written; it becomes the broker epoch of a new
     registration. ``cluster_id`` is the id of the cluster; ``leader_id``, ``epoch`` and ``kraft_version`` are
     copies of raft's. ``voter_ids`` are the ids of the current voters; ``silent_voter_ids`` are those from
-    which this node, as the leader, hears nothing. ``in_work`` are the works in progress.
+    which this node, as the leader, hears nothing. ``in_work`` are the works in progress, and
+    ``slice_limits`` say how much of a work is done in one step.
     """
 
     metadata: MetadataState
@@ -107,6 +108,7 @@ class ControllerState(msgspec.Struct):
     voter_ids: tuple[int, ...] = ()
     silent_voter_ids: tuple[int, ...] = ()
     in_work: Collection[WorkKey] = ()
+    slice_limits: SliceLimits = SliceLimits()
 
     @property
     def leaving_broker_ids(self) -> set[int]:

@@ -56,6 +56,21 @@ class WorkKey(NamedTuple):
     broker_id: int
 
 
+class SliceLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """How many partitions one step of a work is about, so that the step keeps nobody waiting.
+
+    A slice passes over windows of ``window_rows`` partitions; 10,000 records fit into a batch. It takes
+    another window only while it has at most ``few_changes``, and has looked at fewer than ``most_considered``
+    affected partitions, even if nothing changes in them. It decides at most ``most_unusual`` partitions one
+    by one, at some 20 µs each.
+    """
+
+    window_rows: int = 8192
+    few_changes: int = 1400
+    most_considered: int = 2 * 8192
+    most_unusual: int = 400
+
+
 class Piece(msgspec.Struct, frozen=True):
     """The decision of one step of a work. The records may be split into batches.
 

@@ -7,7 +7,7 @@ the same records, but the order of a slice is: those of the columns, then the ot
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 import numpy as np
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.partitions import Rows
 
     Mask = NDArray[np.bool_]
-
-WINDOW_ROWS: Final = 8192
-"""The rows of a slice. 10,000 records fit into a batch."""
-FEW_CHANGES: Final = 1400
-"""A slice with so few changes has room for another window."""
-MOST_CONSIDERED: Final = 2 * WINDOW_ROWS
-"""A slice looks at no further window after so many affected rows, even if nothing changes in them."""
-MOST_UNUSUAL: Final = 400
-"""The partitions of a slice that are decided one by one, at some 20 µs each."""
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -93,18 +84,18 @@ class Slices(ABC):
 
     def _decide_windows(self, view: ClusterView) -> Records:
         """Decide window after window, until there are enough changes for a step, or no more rows."""
-        partitions = view.state.metadata.partitions
+        partitions, limits = view.state.metadata.partitions, view.state.slice_limits
         found = Records([])
         self.considered = []
-        unusual_left = MOST_UNUSUAL
-        rows_left = MOST_CONSIDERED
+        unusual_left = limits.most_unusual
+        rows_left = limits.most_considered
         while (
             self._next_row < partitions.row_count
             and rows_left > 0
             and unusual_left > 0
-            and len(found) <= FEW_CHANGES
+            and len(found) <= limits.few_changes
         ):
-            window = slice(self._next_row, min(self._next_row + WINDOW_ROWS, partitions.row_count))
+            window = slice(self._next_row, min(self._next_row + limits.window_rows, partitions.row_count))
             rows = self.affected(view, window)
             self._next_row = window.stop
             if len(rows):

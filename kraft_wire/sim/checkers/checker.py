@@ -52,6 +52,9 @@ class Checker:
     def started(self, node: Checked) -> None:
         """Check a process that has recovered, before its first step."""
 
+    def timed(self, node: Checked, took_us: int) -> None:
+        """Check how long a step takes that begins now. Its effects come later."""
+
     def stepped(self, node: Checked) -> None:
         """Check a node after a step and all its effects."""
 

@@ -16,6 +16,7 @@ from kraft_wire.sim.checkers.elections import (
     MonotonicEpoch,
     OneVote,
     SingleLeader,
+    StepWithinFetchTimeout,
     VoteGoesToTheUpToDate,
     VoteIsDurable,
 )
@@ -29,6 +30,7 @@ from kraft_wire.sim.checkers.replication import (
     MonotonicHighWatermark,
     NoTruncationBelowHighWatermark,
 )
+from kraft_wire.sim.checkers.shutdowns import ShutdownLeavesIsrs
 from kraft_wire.sim.checkers.snapshots import (
     LeaderNeverLoadsSnapshot,
     SnapshotAtLogStart,
@@ -43,6 +45,7 @@ ALL: Final[Sequence[type[Checker]]] = (
     LeadershipIsDurable,
     VoteGoesToTheUpToDate,
     MonotonicEpoch,
+    StepWithinFetchTimeout,
     LeaderCompleteness,
     LogMatching,
     ConsistentCommittedData,
@@ -61,6 +64,7 @@ Hook = Callable[..., None]
 
 HOOKS: Final = (
     "started",
+    "timed",
     "stepped",
     "persisted",
     "sending",
@@ -86,6 +90,7 @@ class Checkers:
         self.majority = MajorityReachedHighWatermark(nodes)
         self.committed_data = ConsistentCommittedData(nodes)
         self.equal_state = EqualState(nodes)
+        self.shutdowns = ShutdownLeavesIsrs(nodes)
         for checker in checkers:
             if isinstance(checker, AcknowledgedStays):
                 self.acknowledgements = checker
@@ -94,6 +99,7 @@ class Checkers:
             elif isinstance(checker, ConsistentCommittedData):
                 self.committed_data = checker
         self.started = _hooks(checkers, "started")
+        self.timed = _hooks(checkers, "timed")
         self.stepped = _hooks(checkers, "stepped")
         self.persisted = _hooks(checkers, "persisted")
         self.sending = _hooks(checkers, "sending")

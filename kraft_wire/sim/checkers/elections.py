@@ -13,6 +13,7 @@ from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.roles import Role
 from kraft_wire.sim.checkers.checker import Checked, Checker, vote_granted
+from kraft_wire.sim.scheduler import MS
 
 
 class SingleLeader(Checker):
@@ -31,6 +32,16 @@ class SingleLeader(Checker):
     def started(self, node: Checked) -> None:
         if node.raft.role is Role.LEADER:
             self.fail(node, f"is leader of epoch {node.raft.epoch} before its first step")
+
+
+class StepWithinFetchTimeout(Checker):
+    """A leader's step is shorter than the fetch timeout. Otherwise the other voters elect a new leader, and
+    if that begins the same step, the quorum never gets past it."""
+
+    def timed(self, node: Checked, took_us: int) -> None:
+        timeout_ms = node.config.fetch_timeout_ms
+        if node.leading is not None and took_us >= timeout_ms * MS:
+            self.fail(node, f"a step takes {took_us // MS} ms, others wait {timeout_ms} ms for its leader")
 
 
 class OneVote(Checker):

@@ -3,6 +3,8 @@ specification of KRaft's controller, if it has one there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import NO_LEADER, RECOVERING, Partition, PartitionRef
@@ -49,6 +51,7 @@ class MetadataRules:
             case PartitionRecord():
                 self._check_topic(record, self._has_topic(record.topic_id))
                 self._check_brokers(record, record.replicas)
+                self._check_joining(record, record.isr)
                 self._touch(record)
             case PartitionChangeRecord():
                 self._old = self._state.partitions.get(record.topic_id, record.partition_id)
@@ -112,7 +115,11 @@ class MetadataRules:
         assert self._old is not None
         joining = {*(record.isr or ()), *(record.replicas or ()), *({record.leader} - {-2, NO_LEADER})}
         self._check_brokers(record, tuple(sorted(joining - {*self._old.replicas, *self._old.isr})))
-        for id in sorted({*(record.isr or ())} - {*self._old.isr}):
+        self._check_joining(record, sorted({*(record.isr or ())} - {*self._old.isr}))
+
+    def _check_joining(self, record: Message, broker_ids: Iterable[int]) -> None:
+        """Check that only active brokers join an ISR."""
+        for id in broker_ids:
             self._check_brokers(record, (id,))
             if not _is_active(self._state.brokers.get(id)):
                 raise Violation("ValidControllerState", f"{record} lets {self._state.brokers[id]} in")
@@ -172,18 +179,10 @@ class MetadataRules:
         if elr and len(isr) >= self._min_isr(ref, partition):
             raise Violation("ValidControllerIsrAndElr", f"the ISR needs no ELR, {where}")
         for id in partition.isr:
-            if not _is_active(brokers.get(id)) and not self._is_last_stand(partition):
+            if not _may_stay(brokers.get(id)) and not is_last_stand(self._state, partition):
                 raise Violation("ValidControllerState", f"{brokers.get(id)} is in the ISR of {where}")
         if partition.leader != NO_LEADER and partition.leader not in isr:
             raise Violation("LeaderInIsr", where)
-
-    def _is_last_stand(self, partition: Partition) -> bool:
-        """Whether a partition keeps the last member of its ISR, up or not, because there is no ELR."""
-        return len(partition.isr) == 1 and partition.leader == NO_LEADER and not self.has_elr
-
-    @property
-    def has_elr(self) -> bool:
-        return self._state.features.levels.get(ELR_FEATURE, 0) > 0
 
     def _min_isr(self, ref: PartitionRef, partition: Partition) -> int:
         topic = self._state.topics.by_id(ref.topic_id)
@@ -192,6 +191,17 @@ class MetadataRules:
         own = configs.value(ResourceType.TOPIC, topic.name, MIN_ISR)
         cluster = configs.value(ResourceType.BROKER, "", MIN_ISR)
         return min(int(own or cluster or 1), len(partition.replicas))
+
+
+def is_last_stand(state: MetadataState, partition: Partition) -> bool:
+    """Whether a partition keeps the last member of its ISR, up or not, because there is no ELR."""
+    has_elr = state.features.levels.get(ELR_FEATURE, 0) > 0
+    return len(partition.isr) == 1 and partition.leader == NO_LEADER and not has_elr
+
+
+def _may_stay(broker: BrokerRegistration | None) -> bool:
+    """Whether a member may stay in an ISR. One in controlled shutdown leaves its ISRs in several batches."""
+    return broker is not None and not broker.fenced
 
 
 def _is_active(broker: BrokerRegistration | None) -> bool:

@@ -86,8 +86,10 @@ class Cluster:
         node = kind(
             self.world, config, self.formatted_disk(node_id), Clock(self.scheduler, drift), options.disk
         )
+        node.cost = options.handlers
         if isinstance(node, ControllerNode):
             node.has_elr = options.has_elr
+            node.slice_limits = options.slices
         return node
 
     def formatted_disk(self, node_id: int) -> Disk:
@@ -104,8 +106,8 @@ class Cluster:
     @property
     def leader(self) -> SimNode | None:
         """The leader of the highest epoch."""
-        leaders = [node for node in self.nodes.values() if node.leading is not None and node.is_up]
-        return max(leaders, key=lambda node: node.raft.epoch, default=None)
+        leaders = [(node.leading, node) for node in self.nodes.values() if node.leading is not None]
+        return max(leaders, key=lambda leader: leader[0][0], default=(None, None))[1]
 
     # Crashes and restarts.
 

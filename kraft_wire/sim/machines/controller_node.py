@@ -10,6 +10,7 @@ from typing import Any, Final
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.sessions import BrokerSessions
+from kraft_wire.controller.decision.work import SliceLimits
 from kraft_wire.controller.node import executor
 from kraft_wire.controller.node.events import (
     ApiRequest,
@@ -39,8 +40,10 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.core import RaftCore
-from kraft_wire.raft.events import Event, RpcRequest
+from kraft_wire.raft.events import Event, RpcRequest, Start
+from kraft_wire.raft.roles import Role
 from kraft_wire.sim.machines.controller_ports import ControllerPorts
+from kraft_wire.sim.machines.handler_cost import StepRecords, appended_records
 from kraft_wire.sim.machines.metadata_state import state_hash, state_in
 from kraft_wire.sim.machines.node import Machine, SimNode
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
@@ -71,11 +74,13 @@ class ControllerNode(SimNode):
     tuples."""
 
     has_elr: bool = True
+    slice_limits: SliceLimits = SliceLimits()
     on_answer: Callable[[Any, Message], None] | None = None
     _node: Node
     _ports: ControllerPorts
     _since_look: int = 0
     _foreseen: Sequence[int] = ()
+    _replayed_before_start: int = 0
 
     def _build_ports(self) -> ControllerPorts:
         return ControllerPorts(self)
@@ -95,6 +100,7 @@ class ControllerNode(SimNode):
             ),
             cluster_id=self.config.cluster_id,
             node_id=self.id,
+            slice_limits=self.slice_limits,
         )
         self._node = Node(
             core,
@@ -113,6 +119,8 @@ class ControllerNode(SimNode):
     def _catch_up(self, committed_offset: int) -> None:
         batches = self.batches(self._applied_end, committed_offset)
         super()._catch_up(committed_offset)
+        latest = self.disk.latest_snapshot
+        self._replayed_before_start = records_in(batches) + (0 if latest is None else len(latest.values))
         self._node.catch_up(batches, self.clock.now())
 
     @property
@@ -147,6 +155,22 @@ class ControllerNode(SimNode):
             caller = Caller(event.listener)
             event = ApiRequest(event.token, request.API_KEY, event.version, request, caller)  # type: ignore[assignment]
         super()._step(event)
+
+    def _records_of(self, event: Any, effects: Sequence[Any]) -> StepRecords:
+        appended = appended_records(effects)
+        replayed = self._replayed_by(event)
+        if self.raft.role is Role.LEADER:
+            return StepRecords(decided=appended, replayed=replayed)
+        return StepRecords(replayed=appended + replayed)
+
+    def _replayed_by(self, event: Any) -> int:
+        """Return how many committed records the node applies in a step."""
+        if type(event) is Start:
+            return self._replayed_before_start
+        return records_in(event.batches) if type(event) is CommittedBatches else 0
+
+    def _finish(self, event: Event, effects: Sequence[Any]) -> None:
+        super()._finish(event, effects)
         if self.is_up:
             self._look_at_state()
 
@@ -166,9 +190,13 @@ class ControllerNode(SimNode):
             super()._check_advance(high_watermark)
 
     def _look_at_state(self) -> None:
-        """Check the active controller's state now and then, when it holds no uncommitted records."""
+        """Check the active controller's state; as a whole now and then, when it holds no uncommitted
+        records."""
         node = self._node
-        if not node.is_active or node.core.high_watermark != node.core.log_end_offset:
+        if not node.is_active:
+            return
+        self.world.checkers.shutdowns.check(self, node.state)
+        if node.core.high_watermark != node.core.log_end_offset:
             return
         self._since_look += 1
         if self._since_look >= LOOK_AT_STATE_EVERY:
@@ -228,6 +256,11 @@ class ControllerNode(SimNode):
 
     def take_snapshot(self) -> None:
         """Do nothing: a whole node writes snapshots by its own policy."""
+
+
+def records_in(batches: Sequence[Batch]) -> int:
+    """Return how many records these batches have."""
+    return sum(batch.header.next_offset - batch.header.base_offset for batch in batches)
 
 
 def _registration(node_id: int, entropy: Entropy) -> ControllerRegistrationRequest:

@@ -37,7 +37,7 @@ class SimLog:
         if not self._is_flushing:
             self._is_flushing = True
             # What is appended in the same step is covered too: the flush begins when the step is over.
-            node.after(0, self._begin_flush)
+            node.after(0, node.when_free, self._begin_flush)
 
     def read(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
         return self._node.disk.read(offset, end_offset, max_bytes)
@@ -69,11 +69,14 @@ class SimLog:
             node.kill()
             return
         node.disk.flushed(mark)
-        self._is_flushing = False
-        if node.disk.flushed_offset < node.disk.end_offset:
-            self._is_flushing = True
-            node.after(0, self._begin_flush)
+        node.when_free(self._flush_on)
         node.take(Flushed(mark.end_offset, generation))
+
+    def _flush_on(self) -> None:
+        node = self._node
+        self._is_flushing = node.disk.flushed_offset < node.disk.end_offset
+        if self._is_flushing:
+            node.after(0, node.when_free, self._begin_flush)
 
     def truncate(self, end_offset: int) -> None:
         node, disk = self._node, self._node.disk

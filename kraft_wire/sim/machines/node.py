@@ -1,5 +1,8 @@
 """Simulate a machine with a node on it: it executes the core's effects, as the server does, and it dies in
-all the ways in which processes and machines die."""
+all the ways in which processes and machines die.
+
+A step takes time: its effects are executed when it is over, and what comes meanwhile waits.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.describe import describe
 from kraft_wire.sim.machines.clock import Clock
 from kraft_wire.sim.machines.disk import Disk
+from kraft_wire.sim.machines.event_loop import EventLoop
+from kraft_wire.sim.machines.handler_cost import HandlerCost, StepRecords, appended_records
 from kraft_wire.sim.machines.ports import SimPorts
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile, make_snapshot, read_snapshot
 from kraft_wire.sim.machines.world import DiskSpeed, NextFlush, World
@@ -53,6 +58,7 @@ class SimNode:
         self.disk = disk
         self.clock = clock
         self.speed = speed
+        self.cost = HandlerCost()
         self.world = world
         self.chance = stream(world.seed, f"node {self.id}")
         self.life = 0
@@ -72,8 +78,8 @@ class SimNode:
         self._machine: Machine
         self._ports = self._build_ports()
         self._armed_us: int | None = None
-        self._paused_until_us: int | None = None
-        self._backlog: deque[Event] = deque()
+        self._loop = EventLoop()
+        self._tick_waits = False
         self._votes_asked: dict[int, Message] = {}
         self._unacknowledged: deque[tuple[int, fx.AppendBatch]] = deque()
         self._applied_end = 0
@@ -136,12 +142,12 @@ class SimNode:
         self.leading = None
         self._ports.reset()
         self._armed_us = None
-        self._paused_until_us = None
+        self._tick_waits = False
+        self._loop.reset()
         self.effects_to_live = None
         self.next_flush_fails = False
         self.next_read_fails = False
         self.flush_to_die_in = None
-        self._backlog.clear()
         self._votes_asked.clear()
         self._unacknowledged.clear()
 
@@ -165,6 +171,7 @@ class SimNode:
         self.leading = None
         self.life += 1
         self._core = None
+        self._loop.reset()
 
     def die_within(self, effects: int, *, power_fails: bool) -> None:
         """Die after so many of the next effects, most likely between two effects of one step."""
@@ -173,17 +180,14 @@ class SimNode:
 
     def pause(self, duration_us: int) -> None:
         """Stop the process as SIGSTOP does: time goes on, the process doesn't."""
-        if self.is_up and self._paused_until_us is None:
-            until_us = self.world.scheduler.now_us + duration_us
-            self._paused_until_us = until_us
-            self.at(until_us, self.resume)
+        if self.is_up and not self._loop.is_paused:
+            self._loop.pause()
+            self.after(duration_us, self.resume)
 
     def resume(self) -> None:
         """Continue the process as SIGCONT does: it takes the events that came meanwhile."""
-        self._paused_until_us = None
-        while self._backlog and self.is_up and self._paused_until_us is None:
-            self._step(self._backlog.popleft())
-        if self.is_up:
+        self._loop.resume()
+        if self.is_up and not self._loop.is_busy:
             self._arm()
 
     def shut_down(self) -> None:
@@ -206,8 +210,14 @@ class SimNode:
         if life == self.life:
             act(*arguments)
 
+    def when_free(self, act: Callable[..., object], *arguments: Any) -> None:
+        """Do something on the node's event loop, unless the process ends before its turn comes."""
+        self._loop.when_free(act, *arguments)
+
     def _arm(self) -> None:
         """Schedule the Tick that the core wants. If the deadline moves away, the old wake-up stays."""
+        if self._tick_waits:
+            return
         deadline_ms = self._machine.next_deadline_ms()
         if deadline_ms is None:
             return
@@ -220,8 +230,12 @@ class SimNode:
         if self._armed_us != at_us:
             return
         self._armed_us = None
-        if self._paused_until_us is not None:
-            return
+        if not self._loop.is_paused:
+            self._tick_waits = True
+            self.when_free(self._tick_if_due)
+
+    def _tick_if_due(self) -> None:
+        self._tick_waits = False
         deadline_ms = self._machine.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self.clock.now().monotonic_ms:
             self._step(Tick())
@@ -237,19 +251,27 @@ class SimNode:
         if type(event) is RpcRequest and isinstance(event.request, VoteRequest):
             token: Any = event.token
             self._votes_asked[token] = event.request
-        if self._paused_until_us is not None:
-            self._backlog.append(event)
-            return
-        self._step(event)
+        self.when_free(self._step, event)
 
     def propose(self, values: tuple[bytes, ...]) -> bool:
-        """Append a client's records. Returns False if this node doesn't take them, or has enough to do."""
+        """Append a client's records. Returns False if this node doesn't take them, or has enough to do. Those
+        that wait for the end of a step may still be refused then."""
         if len(self._unacknowledged) >= MAX_UNACKNOWLEDGED:
             return False
-        if not self.is_up or self._paused_until_us is not None or not self.raft.accepts_proposals:
+        if not self.is_up or self._loop.is_paused:
+            return False
+        if self._loop.is_busy:
+            self.when_free(self._propose, values)
+            return True
+        return self._propose(values)
+
+    def _propose(self, values: tuple[bytes, ...]) -> bool:
+        if not self.raft.accepts_proposals:
             return False
         self._step(Propose(frame_values(values)))
         return True
+
+    # Steps.
 
     def _step(self, event: Event) -> None:
         core = self.raft
@@ -257,11 +279,26 @@ class SimNode:
             effects = self._machine.step(event, self.clock.now())
         except Exception as error:  # noqa: BLE001 - any exception is a finding of this run
             self._broken(error)
+        took_us = self.cost.of(self._records_of(event, effects))
         self.world.trace.add(
             f"{self.world.scheduler.now_us} {self.id} {describe(event)} -> {core.epoch} {core.role.value}"
             f" {core.log_start_offset} {core.flushed_offset} {core.log_end_offset} {core.high_watermark}"
-            f" {len(effects)}"
+            f" {len(effects)}{'' if took_us == 0 else f' takes {took_us}'}"
         )
+        for check in self.world.checkers.timed:
+            check(self, took_us)
+        if took_us == 0:
+            self._finish(event, effects)
+            return
+        self._loop.begin_step()
+        self.after(took_us, self._loop.end_step, self._finish, event, effects)
+
+    def _records_of(self, event: Event, effects: Sequence[Any]) -> StepRecords:
+        return StepRecords(replayed=appended_records(effects))
+
+    def _finish(self, event: Event, effects: Sequence[Any]) -> None:
+        """End a step: execute its effects."""
+        core = self.raft
         self._foresee(effects)
         for effect in effects:
             if self._dies_before(effect):
@@ -375,6 +412,9 @@ class SimNode:
 
     def take_snapshot(self) -> None:
         """Begin to write a snapshot of everything that the state machine has applied."""
+        self.when_free(self._take_snapshot)
+
+    def _take_snapshot(self) -> None:
         if not self.is_up or self._applied_end <= self.raft.log_start_offset:
             return
         end_offset = self._applied_end

@@ -42,10 +42,13 @@ Act = tuple[Message, int]
 class Administrator:
     """A client that sends one request after the other."""
 
-    def __init__(self, world: BrokerWorld, chance: random.Random, asks_per_second: int) -> None:
+    def __init__(
+        self, world: BrokerWorld, chance: random.Random, asks_per_second: int, most_partitions: int
+    ) -> None:
         self._world = world
         self._chance = chance
         self._interval_us = 2 * SECOND_US // asks_per_second
+        self._most_partitions = most_partitions
         self._controllers: Sequence[int] = sorted(world.nodes)
         self._guess = 0
         self._count = 0
@@ -88,7 +91,7 @@ class Administrator:
     def _create_topic(self) -> Act:
         topic = CreatableTopic(
             name=self._chance.choice(TOPICS),
-            num_partitions=self._chance.randint(1, 4),
+            num_partitions=self._chance.randint(1, self._most_partitions),
             replication_factor=self._chance.randint(1, 3),
         )
         return CreateTopicsRequest(topics=[topic], validate_only=self._chance.random() < 0.1), 7
@@ -98,7 +101,9 @@ class Administrator:
         return DeleteTopicsRequest(topics=[topic]), 6
 
     def _create_partitions(self) -> Act:
-        topic = CreatePartitionsTopic(self._chance.choice(TOPICS), self._chance.randint(2, 6), None)
+        topic = CreatePartitionsTopic(
+            self._chance.choice(TOPICS), self._chance.randint(2, 2 + self._most_partitions), None
+        )
         return CreatePartitionsRequest(topics=[topic]), 3
 
     def _set_topic(self) -> Act:

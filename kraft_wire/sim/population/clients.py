@@ -77,7 +77,10 @@ class Clients:
     def _read_at(self, client_id: int, node_id: int, take: Callable[[int], None]) -> None:
         node = self._nodes[node_id]
         if node.is_up:
-            self._links.carry((node_id, client_id), 0, take, node.high_watermark)
+            node.when_free(self._tell_high_watermark, client_id, node_id, take)
+
+    def _tell_high_watermark(self, client_id: int, node_id: int, take: Callable[[int], None]) -> None:
+        self._links.carry((node_id, client_id), 0, take, self._nodes[node_id].high_watermark)
 
     def _reach(self, number: int, node_id: int) -> None:
         node = self._nodes[node_id]

@@ -52,7 +52,9 @@ class Population:
         for id in options.broker_ids:
             self.brokers[id] = SimBroker(id, self._world, stream(options.seed, f"broker {id}"))
         chance = stream(options.seed, "administrator")
-        self.administrator = Administrator(self._world, chance, options.proposals_per_second)
+        self.administrator = Administrator(
+            self._world, chance, options.proposals_per_second, options.most_partitions
+        )
         self._absent = chance.sample(list(self.brokers.values()), min(1, len(self.brokers)))
         self._known_by_all = 0
         self._scheduler = cluster.scheduler

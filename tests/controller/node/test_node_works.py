@@ -7,10 +7,9 @@ from itertools import count
 import pytest
 
 from kraft_wire.controller.brokers import leaving
-from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.decision.work import SliceLimits, WorkKey, WorkKind
 from kraft_wire.controller.node import decisions
 from kraft_wire.controller.node.effects import RecordsAppended, WorkFailed
-from kraft_wire.controller.partitions import slices
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -20,6 +19,7 @@ from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResp
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from kraft_wire.raft.core import RaftCore
+from tests.controller.controller_harness import directory
 from tests.controller.lone_controller import LoneController, active_controller
 from tests.controller.node.node_requests import create_topic, lose_leadership, register_broker
 
@@ -29,16 +29,11 @@ ALL_APPLIED = 2**40
 _numbers = count()
 
 
-@pytest.fixture(autouse=True)
-def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "WINDOW_ROWS", 7)
-    monkeypatch.setattr(slices, "FEW_CHANGES", 0)
-
-
 @pytest.fixture
 def controller() -> LoneController:
     """Brokers 1 to 3 and a topic with a replica of each partition on each broker."""
     made = active_controller()
+    made.state.slice_limits = SliceLimits(window_rows=7, few_changes=0)
     for broker_id in BROKERS:
         made.ask(("register", broker_id), register_broker(broker_id), 4)
         made.flush()
@@ -117,6 +112,22 @@ def test_the_answer_comes_with_the_last_piece(controller: LoneController) -> Non
     pieces(controller)
     assert controller.answer("unregister", UnregisterBrokerResponse).error_code == 0
     assert 3 not in controller.state.metadata.brokers and with_broker(controller, 3) == 0
+
+
+def test_a_registration_that_is_sent_again_meanwhile_gets_the_same_epoch(controller: LoneController) -> None:
+    """The client gave up waiting, and the broker asks again. Both requests are of one incarnation."""
+    controller.now_ms += 20_000
+    again = register_broker(1)
+    again.incarnation_id = directory(1, 6)
+    for token in ("first", "second"):
+        controller.ask(token, again, 4)
+        controller.flush()
+    assert controller.state.in_work == [WorkKey(WorkKind.REGISTER, 1)] * 2
+    pieces(controller)
+    answers = [controller.answer(token, BrokerRegistrationResponse) for token in ("first", "second")]
+    assert [answer.error_code for answer in answers] == [ErrorCode.NONE] * 2
+    epoch = controller.state.metadata.brokers[1].epoch
+    assert [answer.broker_epoch for answer in answers] == [epoch] * 2
 
 
 def test_works_take_turns(controller: LoneController) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.controller.decision.work import SliceLimits
 from kraft_wire.controller.node.speculative_writes import SpeculativeWrites, prepare_records
-from kraft_wire.controller.partitions import slices
 from kraft_wire.controller.partitions.departure import Departure
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.metadata.partitions.column_changes import PartitionChanges
@@ -53,15 +53,15 @@ def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_slices_with_anything_in_between_come_to_the_same_state(
-    mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slices_with_anything_in_between_come_to_the_same_state(mode: str) -> None:
     for seed in range(150):
         random = Random(seed)
-        monkeypatch.setattr(slices, "WINDOW_ROWS", random.randint(1, 9))
-        monkeypatch.setattr(slices, "FEW_CHANGES", random.randint(0, 3))
-        monkeypatch.setattr(slices, "MOST_UNUSUAL", random.randint(1, 3))
         whole, sliced = (RandomCluster(Random(seed)) for _ in range(2))
+        sliced.state.slice_limits = SliceLimits(
+            window_rows=random.randint(1, 9),
+            few_changes=random.randint(0, 3),
+            most_unusual=random.randint(1, 3),
+        )
         broker_id = random.randrange(BROKERS)
         whole.replay(one_step.departure(whole.state, broker_id, **options(mode, broker_id)))
         departure = Departure(broker_id, **options(mode, broker_id))
