@@ -195,6 +195,11 @@ class ServerSide:
         return self._frames.buffered_bytes + self._unsent_bytes
 
     @property
+    def has_one_slot(self) -> bool:
+        """Whether exactly one request was taken whose response wasn't taken by ``take_ready``."""
+        return len(self._slots) == 1
+
+    @property
     def has_slots(self) -> bool:
         """Whether there are requests whose responses weren't taken by ``take_ready``."""
         return bool(self._slots)

@@ -23,12 +23,12 @@ from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import Mistakes
 from kraft_wire.server.network.held_bytes import HeldBytes
+from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
 
 RECEIVE_BYTES = 64 * 1024
-SEND_BYTES = 256 * 1024
 API_KEY_BYTES = 2
 TURN_S = 0.002
 """A connection that has sent many requests is served for so long, then all others have their turn."""
@@ -68,11 +68,24 @@ class Shared(msgspec.Struct, frozen=True):
     turns: Turns
     held: HeldBytes
     mistakes: Mistakes
+    found: dict[tuple[int, int], ServedApi]
 
     @classmethod
     def of(cls, limits: Limits, apis: ApiTable) -> Shared:
         """Return what the connections of a server share."""
-        return cls(limits, apis, Turns(), HeldBytes(limits.max_held_bytes), Mistakes())
+        return cls(limits, apis, Turns(), HeldBytes(limits.max_held_bytes), Mistakes(), {})
+
+    def find_api(self, api_key: int, version: int) -> ServedApi | None:
+        """Find an API that is served. What was found once is found faster."""
+        known = self.found.get((api_key, version))
+        if known is not None:
+            return known
+        api = self.apis.served(api_key, version)
+        if api is None:
+            return None
+        found = ServedApi(api.request_class, api.max_entries(self.limits.max_request_entries))
+        self.found[api_key, version] = found
+        return found
 
 
 class Connection:
@@ -96,16 +109,13 @@ class Connection:
         self._submit = submit
         self._abandon = abandon
         self._mistakes = shared.mistakes
-        self._wire = ServerSide(
-            self._find_api, self._limits.max_frame_bytes, self._wake_writer, self._give_up
-        )
+        self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
         self._write_in_work: Slot | None = None
         self._scope = trio.CancelScope()
-        self._writer_wanted = trio.Event()
+        self._sender = Sender(stream, self._wire, self._moved)
         self._room = trio.Event()
         self._closed = False
-        self._sending = False
-        self._received_at_s = self._sent_at_s = trio.current_time()
+        self._received_at_s = trio.current_time()
         self._address = _peer_address(stream)
         self._caller = Caller(listener, self._address)
 
@@ -115,7 +125,7 @@ class Connection:
         try:
             with self._scope:
                 async with self._stream, trio.open_nursery() as nursery:
-                    nursery.start_soon(self._write)
+                    nursery.start_soon(self._sender.run)
                     nursery.start_soon(self._end_silence)
                     await self._read()
                     nursery.cancel_scope.cancel()
@@ -169,8 +179,10 @@ class Connection:
 
     def _has_to_wait(self, whole: bytes) -> bool:
         """Whether others have their turn before this request. Those of brokers and controllers don't wait."""
+        if not self._turns.is_over:
+            return False
         api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
-        return self._turns.is_over and not (api is not None and api.is_from_cluster)
+        return api is None or not api.is_from_cluster
 
     @property
     def _is_writing(self) -> bool:
@@ -182,12 +194,6 @@ class Connection:
         poll = select.poll()
         poll.register(self._stream.socket.fileno(), select.POLLRDHUP)
         return bool(poll.poll(0))
-
-    def _find_api(self, api_key: int, version: int) -> ServedApi | None:
-        api = self._apis.served(api_key, version)
-        if api is None:
-            return None
-        return ServedApi(api.request_class, api.max_entries(self._limits.max_request_entries))
 
     def _serve(self, request: Request) -> None:
         if request.refused is None:
@@ -208,11 +214,17 @@ class Connection:
 
     # Responses.
 
-    def _wake_writer(self) -> None:
-        """Have the writer look whether the next response is ready."""
+    def _answered(self) -> None:
+        """Send the next response, if it is ready."""
+        if not self._closed:
+            self._sender.send_ready()
+            self._held.note(self)
+
+    def _moved(self) -> None:
+        """Take note that bytes have left: there may be room for another request."""
         if not self._closed:
             self._held.note(self)
-        self._writer_wanted.set()
+        self._room.set()
 
     def _give_up(self, slot: Slot, error: ProtocolError) -> None:
         """Close the connection: this request can't be answered, and so none of those after it."""
@@ -228,32 +240,14 @@ class Connection:
 
     async def drained(self) -> None:
         """Wait until every response that may leave has been passed to the socket."""
-        while not self._closed and (self._sending or self._wire.has_ready):
+        while not self._closed and (self._sender.is_sending or self._wire.has_ready):
             self._room = trio.Event()
             await self._room.wait()
 
-    async def _write(self) -> None:
-        while True:
-            await self._writer_wanted.wait()
-            self._writer_wanted = trio.Event()
-            if data := self._wire.take_ready():
-                self._sending = True
-                await self._send(data)
-                self._sending = False
-                self._room.set()
-
-    async def _send(self, data: bytes) -> None:
-        for start in range(0, len(data), SEND_BYTES):
-            piece = memoryview(data)[start : start + SEND_BYTES]
-            self._sent_at_s = trio.current_time()
-            await self._stream.send_all(piece)
-            self._wire.sent(len(piece))
-            self._held.note(self)
-        self._sent_at_s = trio.current_time()
-
     def _idle_at_s(self) -> float:
         """Return the time at which the connection is idle, or the client takes too long to read."""
-        since_s = self._sent_at_s if self._sending else max(self._received_at_s, self._sent_at_s)
+        sent_at_s = self._sender.sent_at_s
+        since_s = sent_at_s if self._sender.is_sending else max(self._received_at_s, sent_at_s)
         return since_s + self._limits.max_idle_seconds
 
     async def _end_silence(self) -> None:
@@ -269,10 +263,10 @@ class Connection:
             await trio.lowlevel.checkpoint()
             if trio.current_time() < self._idle_at_s():
                 continue
-            if self._sending or not self._wire.has_slots:
+            if self._sender.is_sending or not self._wire.has_slots:
                 break
             await trio.sleep(max(self._limits.max_idle_seconds, WAITING_CLIENT_S))
-        reason = "response not read" if self._sending else "idle"
+        reason = "response not read" if self._sender.is_sending else "idle"
         log.info(
             "connection dropped", peer=self._address, reason=reason, max_idle_ms=self._limits.max_idle_ms
         )

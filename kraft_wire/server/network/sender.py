@@ -1,0 +1,78 @@
+"""Send the responses of one connection: at once if the socket takes them, otherwise by a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from kraft_wire.wire.server_side import ServerSide
+
+SEND_BYTES: Final = 256 * 1024
+
+
+class Sender:
+    """The responses of a connection on their way to its socket.
+
+    ``moved`` is called when responses have been passed to the socket. ``sent_at_s`` is the time at which the
+    socket last took something, or was given something to take.
+    """
+
+    def __init__(self, stream: trio.SocketStream, wire: ServerSide, moved: Callable[[], None]) -> None:
+        self.is_sending = False
+        self.sent_at_s = trio.current_time()
+        self._stream = stream
+        self._wire = wire
+        self._moved = moved
+        self._left = memoryview(b"")
+        self._wanted = trio.Event()
+
+    def send_ready(self) -> None:
+        """Send the responses that may leave. Never waits: the task sends what the socket doesn't take.
+
+        The only response of a client that waits for it leaves at once, which saves a turn of the event loop.
+        Several responses leave together.
+        """
+        if self._wire.has_one_slot and not self.is_sending:
+            self._left = self._write(memoryview(self._wire.take_ready()))
+            if not self._left:
+                return
+            self.is_sending = True
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Send what ``send_ready`` leaves, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted = trio.Event()
+            while data := (self._left or memoryview(self._wire.take_ready())):
+                self.is_sending = True
+                self._left = memoryview(b"")
+                await self._send(data)
+            self.is_sending = False
+            self._moved()
+
+    def _write(self, data: memoryview) -> memoryview:
+        """Write as much as the socket takes, and return the rest."""
+        try:
+            # The descriptor isn't kept: that of a closed socket may be another connection's by now.
+            size = os.write(self._stream.socket.fileno(), data)
+        except OSError:
+            return data  # the socket is full, or broken: then the task meets the error
+        self._count(size)
+        return data[size:]
+
+    async def _send(self, data: memoryview) -> None:
+        for start in range(0, len(data), SEND_BYTES):
+            piece = data[start : start + SEND_BYTES]
+            self.sent_at_s = trio.current_time()
+            await self._stream.send_all(piece)
+            self._count(len(piece))
+        self.sent_at_s = trio.current_time()
+
+    def _count(self, size: int) -> None:
+        self.sent_at_s = trio.current_time()
+        self._wire.sent(size)
+        self._moved()
