@@ -17,7 +17,7 @@ import msgspec
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp, ReadyToStop
-from kraft_wire.raft.election.turns import RESIGNATION_STEPS, YIELD_STEPS, turn_deadline_ms
+from kraft_wire.raft.election.turns import RESIGNATION_STEPS, turn_deadline_ms, yield_ms
 from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.leader import append
 from kraft_wire.raft.leader.leadership import Leadership
@@ -139,21 +139,29 @@ def abandon_pre_vote(quorum: QuorumState) -> None:
     """Return to the leader that was followed until now, if there was one, after a pre-vote that wasn't
     won."""
     quorum.lost_elections += 1
-    _end_pre_vote(quorum, quorum.failover_deadline_ms())
+    old = quorum.state
+    is_gone = isinstance(old, Prospective) and old.following is not None and old.following.leader_is_gone
+    if is_gone or not _can_follow_again(quorum):
+        _end_pre_vote(quorum, quorum.failover_deadline_ms())
+    else:
+        _end_pre_vote(quorum, _fetch_deadline_ms(quorum))
+
+
+def _can_follow_again(quorum: QuorumState) -> bool:
+    """Whether the leader of the epoch is another node, and its address is known."""
+    state = quorum.state
+    return state.leader_id not in (None, quorum.config.node_id) and bool(state.leader_endpoints)
 
 
 def _end_pre_vote(quorum: QuorumState, deadline_ms: int) -> None:
-    """Follow again or be unattached. The next election is due at ``deadline_ms``; at the fetch timeout if
-    nothing says that the leader is gone."""
+    """Follow again or be unattached. The next election is due at ``deadline_ms``."""
     old = quorum.state
     assert isinstance(old, Prospective)  # a Candidate can't return: it has voted for itself
-    if old.leader_id is None or old.leader_id == quorum.config.node_id or not old.leader_endpoints:
+    if old.leader_id is None or not _can_follow_again(quorum):
         quorum.become(Unattached(old.epoch, deadline_ms, old.leader_id, old.voted))
         return
     # A new Following: this leader's earlier answers must not keep us from granting pre-votes.
     following = Following(leader_is_gone=old.following is not None and old.following.leader_is_gone)
-    if not following.leader_is_gone:
-        deadline_ms = _fetch_deadline_ms(quorum)
     quorum.become(Follower(old.epoch, old.leader_id, old.leader_endpoints, deadline_ms, old.voted, following))
 
 
@@ -166,7 +174,7 @@ def yield_election(quorum: QuorumState) -> None:
     if quorum.yielded_in_epoch == state.epoch or not isinstance(state, (Follower, Unattached, Prospective)):
         return
     quorum.yielded_in_epoch = state.epoch
-    deadline_ms = quorum.now.monotonic_ms + YIELD_STEPS * quorum.config.failover_step_ms
+    deadline_ms = quorum.now.monotonic_ms + yield_ms(quorum)
     if isinstance(state, Prospective):
         _end_pre_vote(quorum, deadline_ms)
     else:
@@ -178,7 +186,8 @@ def retry_election_soon(quorum: QuorumState, wait_ms: int = 1) -> None:
     """Hasten the next election of a candidate that has lost or got a vote against it.
 
     The likely reason is that two candidates ran at once. The next election is due after ``wait_ms`` and a
-    random delay instead of the rest of the election timeout.
+    random delay instead of the rest of the election timeout. If a majority has rejected this candidate, the
+    other one has probably won: the wait must be long enough for its announcement, or this node deposes it.
     """
     deadline_ms = min(quorum.state.deadline_ms or 0, quorum.failover_deadline_ms() + wait_ms)
     quorum.state = msgspec.structs.replace(quorum.state, deadline_ms=deadline_ms)

@@ -23,7 +23,7 @@ RESIGNATION_STEPS: Final = 2
 EndQuorumEpoch."""
 
 YIELD_STEPS: Final = 3
-"""A voter that yields waits for so many steps until the other must have won."""
+"""A voter that yields to another one, or has lost to it, waits for so many steps for its announcement."""
 
 
 def turn_of(own_id: int, voter_ids: Iterable[int], gone_id: int | None, epoch: int) -> int:
@@ -51,6 +51,11 @@ def turn_deadline_ms(quorum: QuorumState) -> int:
 
 def _turn(quorum: QuorumState, node_id: int) -> int:
     return turn_of(node_id, quorum.history.voters.ids, quorum.state.leader_id, quorum.epoch)
+
+
+def yield_ms(quorum: QuorumState) -> int:
+    """Return how long a voter waits for the announcement of one that is about to win, or has won."""
+    return YIELD_STEPS * quorum.config.failover_step_ms
 
 
 def successor_wait_ms(key: ReplicaKey, successors: Sequence[ReplicaKey], step_ms: int, max_ms: int) -> int:

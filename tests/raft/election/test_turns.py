@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.messages import vote_response
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
+from kraft_wire.protocol.messages.end_quorum_epoch_request import PartitionData as EndedPartition
+from kraft_wire.protocol.messages.end_quorum_epoch_request import TopicData as EndedTopic
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
+from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.election.turns import successor_wait_ms, turn_of
-from kraft_wire.raft.events import Failure, RequestFailed, RpcRequest
+from kraft_wire.raft.election.turns import YIELD_STEPS, successor_wait_ms, turn_of
+from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
 from kraft_wire.raft.membership.voters import ReplicaKey
-from kraft_wire.raft.roles import Role
+from kraft_wire.raft.roles import FetchingSnapshot, Follower, Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import Caller
@@ -140,6 +145,21 @@ def test_a_pre_vote_that_comes_before_the_news_of_the_leaders_end_waits_for_it(l
     assert stood(quorum, epoch) == [first.id]
 
 
+def test_a_follower_that_is_fetching_a_snapshot_comes_last() -> None:
+    """Its log is short: it keeps what it has fetched, and the connection may come back."""
+    quorum = ready()
+    first, _ = first_and_second(quorum)
+    leader, epoch = quorum.leader, quorum.leader.running.epoch
+    state = first.running._quorum.state
+    assert isinstance(state, Follower)
+    state.following.snapshot = FetchingSnapshot(SnapshotId(100, epoch))
+    lose_leader(quorum, leader, first)
+    quorum.run_for(3 * STEP_MS - 1)
+    assert role_of(first) is Role.FOLLOWER
+    quorum.run_for(1)
+    assert role_of(first) is Role.PROSPECTIVE
+
+
 def test_without_news_the_pre_vote_is_rejected_and_the_leader_stays() -> None:
     quorum = ready()
     first, _ = first_and_second(quorum)
@@ -178,6 +198,19 @@ def test_one_that_never_wins_delays_the_others_only_once() -> None:
         second.step(RpcRequest(Caller(first.id, first.life, 1000 + nth), request, 2, LISTENER))
         quorum.run_for(STEP_MS // 2)
     assert sent_pre_votes(second, epoch) > 0
+
+
+def test_one_that_yields_after_a_fetch_timeout_soon_stands_again() -> None:
+    quorum = ready()
+    first, second = first_and_second(quorum)
+    epoch = quorum.leader.running.epoch
+    quorum.isolate(second.id)
+    quorum.run_until(lambda: second.running.role is Role.PROSPECTIVE)
+    asked = sent_pre_votes(second, epoch)
+    caller = Caller(first.id, first.life, 1000)
+    second.step(RpcRequest(caller, pre_vote(first, second), 2, LISTENER))
+    assert second.running.role is Role.FOLLOWER
+    quorum.run_until(lambda: sent_pre_votes(second, epoch) > asked, within_ms=5 * STEP_MS)
 
 
 def pre_vote(candidate: QuorumNode, voter: QuorumNode) -> VoteRequest:
@@ -231,6 +264,53 @@ def test_if_the_first_successor_is_dead_the_second_does_not_wait_for_a_timeout()
     quorum.shut_down(leader)
     quorum.run_until(lambda: bool(quorum.leaders))
     assert quorum.now.monotonic_ms - started_ms < 200
+
+
+def test_a_candidate_that_a_majority_rejects_leaves_the_winner_time_to_announce_itself() -> None:
+    """It would depose a leader that was elected a moment ago."""
+    quorum = ready()
+    _, second = first_and_second(quorum)
+    quorum.isolate(second.id)
+    become_first_successor(quorum, second)
+    assert role_of(second) is Role.CANDIDATE
+    for request_id in votes_in_flight(second):
+        second.step(ResponseReceived(request_id, rejection(second.running.epoch)))
+    quorum.run_for(YIELD_STEPS * STEP_MS - 1)
+    assert role_of(second) is Role.CANDIDATE
+    quorum.run_for(2 * STEP_MS)
+    assert role_of(second) is Role.PROSPECTIVE, "but it doesn't wait for the election timeout"
+
+
+def role_of(node: QuorumNode) -> Role:
+    return node.running.role
+
+
+def become_first_successor(quorum: CoreQuorum, node: QuorumNode) -> None:
+    """Tell a node that its leader resigned and named it."""
+    leader = quorum.leader
+    resigned = EndedPartition(
+        leader_id=leader.id, leader_epoch=leader.running.epoch, preferred_successors=(node.id,)
+    )
+    topic = EndedTopic(topic_name="__cluster_metadata", partitions=[resigned])
+    request = EndQuorumEpochRequest(cluster_id=CLUSTER_ID, topics=[topic])
+    node.step(RpcRequest(Caller(leader.id, leader.life, 1000), request, 0, LISTENER))
+
+
+def votes_in_flight(node: QuorumNode) -> list[int]:
+    """Return the ids of the votes that a candidate has asked for in its epoch."""
+    return [
+        effect.request_id
+        for effect in node.effects
+        if isinstance(effect, raft_effects.SendRequest)
+        and isinstance(effect.request, VoteRequest)
+        and effect.request.topics[0].partitions[0].replica_epoch == node.running.epoch
+    ]
+
+
+def rejection(epoch: int) -> VoteResponse:
+    answer = vote_response.PartitionData(leader_id=-1, leader_epoch=epoch, vote_granted=False)
+    topic = vote_response.TopicData(topic_name="__cluster_metadata", partitions=[answer])
+    return VoteResponse(topics=[topic])
 
 
 def first_named(leader: QuorumNode) -> int:
