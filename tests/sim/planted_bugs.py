@@ -242,7 +242,9 @@ def an_epochs_second_leader_is_believed(patch: Patch) -> None:
     real = elections.become_leader
     patch.attribute(roles, "_grants_free_vote", _free)
     patch.attribute(
-        elections, "retry_election_soon", lambda quorum: become_leader(quorum, quorum.state.tally)
+        elections,
+        "retry_election_soon",
+        lambda quorum, wait_ms=1: become_leader(quorum, quorum.state.tally),
     )
 
 

@@ -16,7 +16,6 @@ SEEDS = 30
 
 FIRST_SEED = {
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": 5,
-    "heartbeats_of_former_incarnations_count": 40,
 }
 """The first seed to try; 0 for the others."""
 
