@@ -14,8 +14,13 @@ Rules that hold everywhere in this package:
 - ``Flushed`` carries the generation of the log. The log may be truncated and grow again while a flush runs;
   a ``Flushed`` of an older generation changes nothing.
 - A follower has evidence that its leader is gone when the connection breaks, when the leader says that it
-  resigned, or when it answers that it no longer leads. Then the follower stands for election after a few
-  random milliseconds and grants pre-votes to others. Without evidence the fetch timeout decides.
+  resigned, or when it answers that it no longer leads. Then the followers stand for election in turns
+  (``election/turns.py``), the first at once, and grant pre-votes to others. A longer log goes before a turn.
+  A resigned leader's first successor needs no pre-votes. Without evidence the fetch timeout decides.
+- Turns only save time: neither safety nor liveness depends on them. Votes decide, later turns come whatever
+  the first did, and after an election without a winner the waits are random.
+- A follower that would reject a pre-vote because it trusts its leader answers a few milliseconds later: the
+  news that the leader is gone may be on its way (``election/doubts.py``).
 - A fetched snapshot replaces the log only after it was verified and flushed. Then the log, the older
   snapshots and the state are replaced in one step, and ``StateLoaded`` brings the new state. While a large
   snapshot is verified, the follower asks for its last byte again from time to time: this acknowledges

@@ -46,9 +46,9 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     reached on ``listener``, the first of controller.listener.names. ``static_voters`` come from
     controller.quorum.voters and are used while the log names no voters. ``bootstrap_servers`` are the (host,
     port) of nodes that may know the leader. ``max_fetch_bytes`` limits one answer to Fetch or FetchSnapshot,
-    whatever the peer asks for; Kafka has no such limit. ``failover_spread_ms`` is the range of the random
-    delay after which followers that lost their leader start an election. Negative retention settings mean no
-    limit.
+    whatever the peer asks for; Kafka has no such limit. When a leader is gone, ``failover_step_ms`` is the
+    time for which each voter waits for the one whose turn is before its own; ``failover_spread_ms`` is the
+    range of the random delay after an election that nobody won. Negative retention settings mean no limit.
     """
 
     node_id: int
@@ -58,6 +58,7 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     listener: str = "CONTROLLER"
     static_voters: VoterSet = VoterSet()
     bootstrap_servers: tuple[tuple[str, int], ...] = ()
+    failover_step_ms: int = 10
     failover_spread_ms: int = 10
     max_fetch_bytes: int = MAX_BATCH_SIZE_BYTES
     max_retention_bytes: int = MAX_RETENTION_BYTES

@@ -14,7 +14,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.effects import Effect, RoleChanged
-from kraft_wire.raft.election import elections
+from kraft_wire.raft.election import answer_votes, elections
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
@@ -75,6 +75,7 @@ class RaftCore:
         rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
         elections.stop_if_done(quorum)
+        answer_votes.settle_doubts(quorum)
         if self._progress() != seen:
             serve_fetch.answer_parked(quorum)
         serve_fetch.answer_expired(quorum)
@@ -91,9 +92,11 @@ class RaftCore:
     def _find_next_deadline_ms(self) -> int | None:
         quorum = self._quorum
         if quorum.is_stopped:
-            return quorum.parked.next_deadline_ms()
+            waiting = quorum.parked.next_deadline_ms(), quorum.doubts.next_deadline_ms()
+            return min((deadline for deadline in waiting if deadline is not None), default=None)
         deadlines = (
             quorum.parked.next_deadline_ms(),
+            quorum.doubts.next_deadline_ms(),
             quorum.cleaning_deadline_ms,
             quorum.stop_deadline_ms,
             quorum.outgoing.next_deadline_ms(quorum.now.monotonic_ms),
@@ -244,6 +247,7 @@ def _tick(quorum: QuorumState, event: Tick) -> None:
 
 def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
     quorum.parked.abandon(event.token)
+    quorum.doubts.abandon(event.token)
 
 
 def _log_truncated(quorum: QuorumState, event: LogTruncated) -> None:

@@ -57,6 +57,11 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
         return bool(self.rejected) and len(self.voters) - against < majority_of(len(self.voters))
 
     @property
+    def is_rejected(self) -> bool:
+        """Whether a majority has rejected the candidate: probably it has elected another one."""
+        return len(self.rejected) >= majority_of(len(self.voters))
+
+    @property
     def outstanding(self) -> frozenset[int]:
         """The voters that haven't answered."""
         return self.voters - self.granted - self.rejected

@@ -22,6 +22,7 @@ from kraft_wire.raft.effects import (
     PersistElectionState,
     SendRequest,
 )
+from kraft_wire.raft.election.doubts import Doubts
 from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
@@ -65,6 +66,8 @@ class QuorumState:
         self.committed_at_start = durable.committed_offset
         self.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
         self.lost_elections = 0
+        self.yielded_in_epoch = -1
+        self.doubts = Doubts()
         self._highest_high_watermark: int | None = None
         self._rng = rng
         self._effects: list[Effect] = []
@@ -171,12 +174,20 @@ class QuorumState:
     def persist(self) -> None:
         """Emit the effect that writes quorum-state.
 
-        If the last effect was another write of it, no peer could see that one, so the new one replaces it.
+        If no peer could see anything since an earlier write in this step, the new one replaces that one.
         """
-        if self._effects and isinstance(self._effects[-1], PersistElectionState):
-            self._effects.pop()
+        self._drop_unseen_write()
         election, voters = self.state.election, self.history.voters
         self.emit(PersistElectionState(election, self.history.kraft_version, voters.ids))
+
+    def _drop_unseen_write(self) -> None:
+        for index in range(len(self._effects) - 1, -1, -1):
+            effect = self._effects[index]
+            if isinstance(effect, PersistElectionState):
+                del self._effects[index]
+                return
+            if not isinstance(effect, CancelRequest):
+                return
 
     def election_deadline_ms(self) -> int:
         """Return when an election that begins now times out: between one and two election timeouts from
@@ -185,8 +196,7 @@ class QuorumState:
         return self.now.monotonic_ms + timeout_ms + self._below(timeout_ms)
 
     def failover_deadline_ms(self) -> int:
-        """Return when to start an election after signs that there is no leader, or after an election without
-        a winner.
+        """Return when to start an election after one without a winner.
 
         It is soon, and random so that two nodes don't split the vote again. The range grows with each lost
         election in a row.

@@ -114,11 +114,12 @@ class Following(msgspec.Struct):
 
     ``has_fetched``: the leader has answered a Fetch in this epoch, so it leads and needs no successor.
     ``leader_is_gone``: the leader said that it stops, or the connection to it broke, and it hasn't answered
-    since.
+    since. ``is_first_successor``: the leader resigned and named this node first, so no pre-vote is needed.
     """
 
     has_fetched: bool = False
     leader_is_gone: bool = False
+    is_first_successor: bool = False
     snapshot: FetchingSnapshot | None = None
 
     @property

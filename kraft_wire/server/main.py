@@ -79,7 +79,8 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
             nursery.start_soon(watch.run)
-            nursery.start_soon(warm_up, owner.activated, CONTROLLER_APIS)
+            nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters)
+            nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 for listener in bound:

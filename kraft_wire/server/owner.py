@@ -30,6 +30,7 @@ from kraft_wire.raft.events import (
     Start,
     Tick,
 )
+from kraft_wire.raft.roles import Role
 from kraft_wire.server.network.peers import Peers
 from kraft_wire.server.ports.background import Background
 from kraft_wire.server.ports.log_files import LogFiles
@@ -57,8 +58,8 @@ def read_clocks() -> Now:
 
 class NodeOwner:
     """The owner of a node and of its folder (``NodePorts``). Connections call ``submit`` and ``abandon``;
-    ``run`` keeps everything going. ``activated`` is set when the node is the active controller for the first
-    time.
+    ``run`` keeps everything going. ``settled`` is set when the node is the active controller or follows one
+    for the first time.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class NodeOwner:
         self.snapshots = SnapshotFiles(store, process, self._step, self._background, self.log.stop_reading)
         self.election = store
         self.peers = Peers(self._answered, self._failed_to_ask, client_id=client_id, unreachable=unreachable)
-        self.activated = trio.Event()
+        self.settled = trio.Event()
         self._events: deque[NodeEvent] = deque()
         self._deadline_moved = trio.Event()
         self._armed_deadline_ms: int | None = None
@@ -177,11 +178,13 @@ class NodeOwner:
 
     def notice(self, notice: NodeNotice) -> None:
         match notice:
-            case RoleChanged():
+            case RoleChanged(role):
                 for peer in self._node.core.other_voters:
                     self.peers.warm(peer)
+                if role is Role.FOLLOWER:
+                    self.settled.set()
             case Activated():
-                self.activated.set()
+                self.settled.set()
             case ReadyToStop():
                 self._ready_to_stop.set()
             case _:

@@ -133,7 +133,7 @@ def test_a_candidate_gets_the_vote_of_a_node_without_quorum_state_in_a_higher_ep
     forgetful, other = quorum.followers()
     forgetful.crash()
     leader.propose(b"only two have it")
-    quorum.run_until(lambda: other.end_offset == leader.end_offset > forgetful.end_offset)
+    quorum.run_until(lambda: other.flushed_offset == leader.end_offset > forgetful.end_offset)
     leader.crash()
     other.crash()
     forgetful.lose_quorum_state()

@@ -222,6 +222,13 @@ def test_an_election_is_won_by_a_majority_of_its_voters() -> None:
         tally.with_answer(4, granted=True)
 
 
+def test_a_candidate_is_rejected_by_a_majority_only() -> None:
+    once = Tally(frozenset({1, 2, 3})).with_answer(1, granted=True).with_answer(2, granted=False)
+    assert not once.is_rejected
+    assert not once.with_unreachable(3).is_rejected, "lost, but nobody has won"
+    assert once.with_answer(3, granted=False).is_rejected
+
+
 def test_an_election_is_lost_when_those_who_have_not_answered_cannot_turn_it() -> None:
     tally = Tally(frozenset({1, 2, 3, 4})).with_answer(1, granted=True)
     assert tally.outstanding == {2, 3, 4}

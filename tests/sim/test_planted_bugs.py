@@ -25,7 +25,6 @@ FIRST_SEED = {
     "the_high_watermark_may_go_back": 4,
     "a_fetched_epoch_is_not_compared": 48,
     "a_minority_is_enough": 3,
-    "an_epochs_second_leader_is_believed": 2,
     "checksums_of_fetched_batches_are_not_looked_at": 7,
     "the_log_is_trimmed_without_a_snapshot": 2,
     "a_stale_snapshot_is_installed": 5,

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from compat.benches.controller.damage import TOPICS, measure_damage
+from compat.benches.controller.failover_pieces import pieces_table
 from compat.benches.controller.large_log import make_large_log
 from compat.benches.controller.large_quorum import JAVA_HEAP, LargeSizes, measure_large
 from compat.benches.controller.measure import JAVA_NAME, Sizes, measure
-from compat.benches.controller.quorum import QuorumSizes, measure_quorum
+from compat.benches.controller.quorum import QuorumSizes, measure_quorum, median_ms
 from compat.benches.controller.table import damage_rows, large_rows, quorum_rows, rows, table
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
@@ -70,6 +71,20 @@ def _quorum(folder: Path) -> None:
     print(table(quorum_rows(), *figures))
 
 
+def _failovers(folder: Path) -> None:
+    """many failovers of three of ours, piece by piece"""
+    sizes = QuorumSizes(failovers=20)
+    print("measuring three of ours ...", flush=True)
+    with ToolServer(folder / "tools.log") as tools:
+        figures = measure_quorum("ours", folder, tools, sizes)
+    for end, failovers in (("killed", figures.killed), ("stopped", figures.stopped)):
+        print(
+            f"\nleader {end}, until the next write: median {median_ms(failovers.took_s):.1f} ms, slowest "
+            f"{max(failovers.took_s) * 1000:.1f} ms; {failovers.contested} of {sizes.failovers} elections "
+            f"contested\n\n{pieces_table(failovers.pieces_ms)}"
+        )
+
+
 def _large(folder: Path) -> None:
     """three controllers with very many partitions"""
     sizes = LargeSizes()
@@ -104,6 +119,7 @@ def _damage(folder: Path) -> None:
 PARTS: dict[str, Callable[[Path], None]] = {
     "alone": _alone,
     "quorum": _quorum,
+    "failovers": _failovers,
     "large": _large,
     "damage": _damage,
 }

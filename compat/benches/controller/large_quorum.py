@@ -12,7 +12,14 @@ import msgspec
 
 from compat.benches.controller.large_log import PROPERTIES, LargeLog, plant
 from compat.benches.controller.measure import JAVA_OPTIONS, write_succeeds
-from compat.benches.controller.quorum import Writer, all_caught_up, first_to_write, kill, stop
+from compat.benches.controller.quorum import (
+    Writer,
+    all_caught_up,
+    first_to_write,
+    kill,
+    stop,
+    wait_until_idle,
+)
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.nodes import JvmController
 from compat.harness.kafka.quorum import Controller, ControllerQuorum
@@ -22,8 +29,6 @@ from compat.harness.waiting import WaitTimeout, wait_until
 
 JAVA_HEAP = "-Xmx2g"
 STARTED_WITHIN_S = 300.0
-IDLE_SHARE = 0.2
-LOOK_AGAIN_S = 1.0
 
 _BECAME_LEADER = {
     "ours": re.compile(r'^\{"time":"([^"]+)".*"event":"became leader"', re.MULTILINE),
@@ -73,7 +78,7 @@ def measure_large(
                 controller.jvm_options = (JAVA_HEAP, *JAVA_OPTIONS[1:])
         plant(log, quorum)
         started = _start(quorum, kind)
-        _wait_until_idle(quorum)
+        wait_until_idle(quorum, STARTED_WITHIN_S)
         resident_bytes = max(controller.running_process.resident_bytes() for controller in quorum.running)
         killed = [_fail_over(quorum, kind, kill) for _ in range(sizes.failovers)]
         stopped = [_fail_over(quorum, kind, stop) for _ in range(sizes.failovers)]
@@ -105,7 +110,7 @@ def _fail_over(quorum: ControllerQuorum, kind: ControllerKind, end: Callable[[Co
     leader.running_process.wait(60)
     leader.start()
     wait_until(lambda: all_caught_up(quorum), "all three to catch up", STARTED_WITHIN_S)
-    _wait_until_idle(quorum)
+    wait_until_idle(quorum, STARTED_WITHIN_S)
     return took
 
 
@@ -120,19 +125,6 @@ def _became_leader_at(process: ManagedProcess, kind: ControllerKind) -> float:
     if not found:
         raise ProcessFailed(f"{process.name} accepted a write but didn't log that it leads\n{process.tail()}")
     return datetime.fromisoformat(found[-1].replace(",", ".")).timestamp()
-
-
-def _wait_until_idle(quorum: ControllerQuorum) -> None:
-    """Wait until no controller uses the processor: one that was just started still loads its metadata."""
-
-    def is_idle() -> bool:
-        processes = [controller.running_process for controller in quorum.running]
-        before = [process.cpu_seconds() for process in processes]
-        time.sleep(LOOK_AGAIN_S)
-        spent = (process.cpu_seconds() - then for process, then in zip(processes, before, strict=True))
-        return max(spent) < IDLE_SHARE * LOOK_AGAIN_S
-
-    wait_until(is_idle, "all three to be idle", STARTED_WITHIN_S)
 
 
 def role_ms(failovers: list[Failover]) -> list[float]:

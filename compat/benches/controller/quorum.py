@@ -11,10 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from compat.benches.controller.failover_pieces import Logs, events_since, is_contested, pieces_ms
 from compat.benches.controller.load import Measured
 from compat.benches.controller.measure import JAVA_OPTIONS, PRETEND_BROKERS, TopicLoad, write_succeeded
 from compat.harness.kafka.cluster import ControllerKind
-from compat.harness.kafka.nodes import JvmController
+from compat.harness.kafka.nodes import JvmController, OurController
 from compat.harness.kafka.pretend_broker import PretendBroker
 from compat.harness.kafka.quorum import Controller, ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
@@ -24,6 +25,8 @@ from compat.harness.wire import WireClient
 
 ASK_AGAIN_S = 0.001
 GIVE_UP_S = 120.0
+IDLE_SHARE = 0.2
+LOOK_AGAIN_S = 1.0
 
 
 class QuorumSizes(msgspec.Struct, frozen=True):
@@ -35,12 +38,20 @@ class QuorumSizes(msgspec.Struct, frozen=True):
     partitions_a_topic: int = 10
 
 
-class QuorumFigures(msgspec.Struct):
-    """The figures of three controllers of one kind; the times are those that a client sees, one per
-    failover."""
+class Failovers(msgspec.Struct):
+    """The times that a client sees, one per failover. For our controllers also the pieces of each failover,
+    and how many elections were contested."""
 
-    killed_s: list[float]
-    stopped_s: list[float]
+    took_s: list[float] = []
+    pieces_ms: list[list[float]] = []
+    contested: int = 0
+
+
+class QuorumFigures(msgspec.Struct):
+    """The figures of three controllers of one kind."""
+
+    killed: Failovers
+    stopped: Failovers
     one_in_flight: Measured
 
 
@@ -56,8 +67,8 @@ def measure_quorum(
         quorum.format()
         quorum.start()
         one_in_flight = _create_topics(quorum, sizes)
-        killed = [_fail_over(quorum, kill) for _ in range(sizes.failovers)]
-        stopped = [_fail_over(quorum, stop) for _ in range(sizes.failovers)]
+        killed = _fail_over_often(quorum, kill, sizes.failovers)
+        stopped = _fail_over_often(quorum, stop, sizes.failovers)
     return QuorumFigures(killed, stopped, one_in_flight)
 
 
@@ -72,21 +83,55 @@ def _create_topics(quorum: ControllerQuorum, sizes: QuorumSizes) -> Measured:
     return measured
 
 
-def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None]) -> float:
-    """End the leader and return the seconds until another controller accepts a write; then restart it."""
+def _fail_over_often(quorum: ControllerQuorum, end: Callable[[Controller], None], times: int) -> Failovers:
+    failovers = Failovers()
+    for _ in range(times):
+        _fail_over(quorum, end, failovers)
+    return failovers
+
+
+def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None], failovers: Failovers) -> None:
+    """End the leader, and note the time until another controller accepts a write; then restart the leader
+    and wait until all three have settled."""
     leader = quorum.leader()
     others = [controller for controller in quorum.running if controller is not leader]
     writers = [Writer(controller) for controller in others]
-    began = time.perf_counter()
+    began_s = time.time()
     end(leader)
-    first_to_write(writers)
-    took_s = time.perf_counter() - began
+    successor = first_to_write(writers).controller
+    answered_s = time.time()
     for writer in writers:
         writer.close()
     leader.running_process.wait(30)
+    failovers.took_s.append(answered_s - began_s)
+    if isinstance(successor, OurController):
+        third = next(controller for controller in others if controller is not successor)
+        _note_pieces(failovers, began_s, answered_s, (leader, successor, third))
     leader.start()
     wait_until(lambda: all_caught_up(quorum), "all three to catch up")
-    return took_s
+    wait_until_idle(quorum)
+
+
+def _note_pieces(
+    failovers: Failovers, began_s: float, answered_s: float, controllers: Iterable[Controller]
+) -> None:
+    logs = Logs(*(events_since(controller.running_process.log_text(), began_s) for controller in controllers))
+    failovers.pieces_ms.append(pieces_ms(began_s, answered_s, logs))
+    failovers.contested += is_contested(logs)
+
+
+def wait_until_idle(quorum: ControllerQuorum, timeout_s: float = 60.0) -> None:
+    """Wait until no controller uses the processor: one that was just started still loads metadata and
+    modules."""
+
+    def is_idle() -> bool:
+        processes = [controller.running_process for controller in quorum.running]
+        before = [process.cpu_seconds() for process in processes]
+        time.sleep(LOOK_AGAIN_S)
+        spent = (process.cpu_seconds() - then for process, then in zip(processes, before, strict=True))
+        return max(spent) < IDLE_SHARE * LOOK_AGAIN_S
+
+    wait_until(is_idle, "all three to be idle", timeout_s)
 
 
 def kill(controller: Controller) -> None:

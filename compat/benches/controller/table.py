@@ -46,10 +46,10 @@ def rows(sizes: Sizes) -> list[Row[Figures]]:
 
 def quorum_rows() -> list[Row[QuorumFigures]]:
     return [
-        Row("leader killed, until the next write", lambda f: median_ms(f.killed_s), "ms"),
-        Row("  slowest", lambda f: max(f.killed_s) * 1000, "ms"),
-        Row("leader stopped, until the next write", lambda f: median_ms(f.stopped_s), "ms"),
-        Row("  slowest", lambda f: max(f.stopped_s) * 1000, "ms"),
+        Row("leader killed, until the next write", lambda f: median_ms(f.killed.took_s), "ms"),
+        Row("  slowest", lambda f: max(f.killed.took_s) * 1000, "ms"),
+        Row("leader stopped, until the next write", lambda f: median_ms(f.stopped.took_s), "ms"),
+        Row("  slowest", lambda f: max(f.stopped.took_s) * 1000, "ms"),
         Row("create a topic, 1 in flight, p50", lambda f: f.one_in_flight.percentile_ms(50), "ms", 1 / 6),
         Row("create a topic, 1 in flight, p99", lambda f: f.one_in_flight.percentile_ms(99), "ms"),
     ]

@@ -4,8 +4,9 @@ Raft's RPCs go to the core, all other requests to their handlers. Some effects o
 of the node (append, reply, persist); some change the state of the node (high watermark, leadership). The
 server executes effects on sockets and files, the simulator on its own.
 
-To become active (Kafka's QuorumController.claim), raft makes the node the leader. When the first record of
-its own is committed, all earlier records are committed too and are applied; then the node processes writes.
+To become active (Kafka's QuorumController.claim), raft makes the node the leader. When all records of earlier
+leaders are committed and applied, the node processes writes. Mostly they are when it is elected; otherwise,
+and on an empty log, when its first own record is committed. Responses wait for that commit in any case.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ class Node:
         self._copy_raft_state()
         if self.is_active:
             self._decisions.deactivate()
-            self._follower.applied_end = self._high_watermark
+            self._follower.applied_end = max(self._follower.applied_end, self._high_watermark)
 
     # The committed log.
 
@@ -232,14 +233,25 @@ class Node:
             self._follow()
 
     def _activate_if_ready(self) -> None:
-        is_caught_up = self._follower.applied_end == self.core.log_end_offset
-        if self.is_active or self._follower.is_loading or not is_caught_up:
+        if self.is_active or self._follower.is_loading or not self._is_caught_up():
             return
         if self.core.accepts_proposals:
             self._copy_raft_state()
             self._decisions.activate(
                 self._follower.applied_end, self._bootstrap, self._registrar.registration
             )
+
+    def _is_caught_up(self) -> bool:
+        """Whether the records of all earlier leaders are applied. Until the node is active, its own epoch has
+        only control records.
+
+        An empty log waits for the commit of these, too. The bootstrap records have the features, and
+        ApiVersions waits until features are committed: followers that connect now could never fetch them.
+        """
+        if not self.state.metadata.stable_metadata_version:
+            return self._follower.applied_end == self.core.log_end_offset
+        epoch_start = self.core.epoch_start_offset
+        return epoch_start is not None and self._follower.applied_end >= epoch_start
 
     def _context(self, caller: Caller) -> Context:
         return Context(

@@ -26,6 +26,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.election import elections
+from kraft_wire.raft.election.turns import goes_before_us, successor_wait_ms
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
 from kraft_wire.raft.quorum_state import QuorumState
@@ -44,18 +45,51 @@ FIRST_WITH_ENDPOINTS = 1
 
 
 def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Answer the Vote of a candidate, or with PreVote the one of a node that may become a candidate."""
+    """Answer the Vote of a candidate, or with PreVote the one of a node that may become a candidate; a
+    pre-vote perhaps a little later (``doubts``)."""
     request = cast(VoteRequest, rpc.request)
     asked = only_partition(request.topics)
     if is_other_cluster(quorum, request.cluster_id):
-        response = VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+        quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)))
     elif asked is None:
-        response = VoteResponse(error_code=ErrorCode.INVALID_REQUEST)
+        quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
         error = _vote_error(quorum, request, asked)
-        granted = not error and _grant(quorum, asked)
-        response = _vote_response(quorum, rpc, error, granted)
-    quorum.emit(Reply(rpc.token, response))
+        is_doubtful = not error and asked.pre_vote and _trusts_leader(quorum)
+        if not (is_doubtful and quorum.doubts.add(asked.replica_id, rpc, quorum.now.monotonic_ms)):
+            _answer_vote(quorum, rpc, asked, error)
+
+
+def _trusts_leader(quorum: QuorumState) -> bool:
+    """Whether this node follows a leader and sees no sign that it is gone."""
+    state = quorum.state
+    return isinstance(state, Follower) and not state.following.wants_successor
+
+
+def settle_doubts(quorum: QuorumState) -> None:
+    """Answer the pre-votes that need not wait any longer: there is news of the leader, or none came."""
+    if not quorum.doubts:
+        return
+    now_ms, has_news = quorum.now.monotonic_ms, not _trusts_leader(quorum)
+    for rpc in quorum.doubts.take(lambda doubt: has_news or doubt.deadline_ms <= now_ms):
+        request = cast(VoteRequest, rpc.request)
+        asked = request.topics[0].partitions[0]
+        _answer_vote(quorum, rpc, asked, _vote_error(quorum, request, asked))
+
+
+def _answer_vote(quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode) -> None:
+    granted = not error and _grant(quorum, asked)
+    quorum.emit(Reply(rpc.token, _vote_response(quorum, rpc, error, granted)))
+    if not error and asked.pre_vote:
+        _give_way(quorum, asked, granted)
+
+
+def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool) -> None:
+    """Let a better candidate go first. If ours is the better log and the leader is gone, go first."""
+    if granted and goes_before_us(quorum, asked):
+        elections.yield_election(quorum)
+    elif not granted and asked.replica_id in quorum.history.voters.ids:
+        elections.hurry_election(quorum)
 
 
 def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition) -> ErrorCode:
@@ -176,7 +210,10 @@ def handle_end_quorum_epoch(quorum: QuorumState, rpc: RpcRequest) -> None:
 
 
 def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
-    """Start an election in our turn among the successors, instead of after the fetch timeout."""
+    """Start an election in our turn among the successors, instead of after the fetch timeout.
+
+    The election starts after the response is made, whose epoch is still the leader's.
+    """
     state = quorum.state
     if not isinstance(state, Follower) or state.leader_id != asked.leader_id:
         return
@@ -184,22 +221,12 @@ def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
         ReplicaKey(replica.candidate_id, replica.candidate_directory_id)
         for replica in asked.preferred_candidates
     ] or [ReplicaKey(node_id) for node_id in asked.preferred_successors]
-    wait_ms = successor_wait_ms(quorum.config.replica_key, successors, quorum.config.election_backoff_max_ms)
+    config = quorum.config
+    wait_ms = successor_wait_ms(
+        config.replica_key, successors, config.failover_step_ms, config.election_backoff_max_ms
+    )
+    state.following.is_first_successor = wait_ms == 0
     elections.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
-
-
-def successor_wait_ms(key: ReplicaKey, successors: list[ReplicaKey], max_ms: int) -> int:
-    """Return how long a successor waits before its election.
-
-    The first doesn't wait, each further one waits twice as long as the one before it, and nodes that aren't
-    successors wait ``max_ms``.
-    """
-    position = next((index for index, successor in enumerate(successors) if successor.matches(key)), None)
-    if position is None:
-        return max_ms
-    if position == 0:
-        return 0
-    return min(max_ms, (max_ms >> (len(successors) - 1)) << (position - 1))
 
 
 def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:

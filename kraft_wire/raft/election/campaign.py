@@ -9,6 +9,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.election import elections
+from kraft_wire.raft.election.turns import yield_ms
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.leader_claims import learn_from_voter
 from kraft_wire.raft.majority import Tally
@@ -97,6 +98,8 @@ def _count(quorum: QuorumState, state: Prospective | Candidate, tally: Tally) ->
             elections.become_leader(quorum, tally)
         case Prospective() if tally.is_lost:
             elections.abandon_pre_vote(quorum)
+        case Candidate() if tally.is_rejected:
+            elections.retry_election_soon(quorum, yield_ms(quorum))
         case Candidate() if tally.is_lost:
             elections.retry_election_soon(quorum)
         case Candidate() if tally.rejected:

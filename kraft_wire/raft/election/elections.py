@@ -17,6 +17,7 @@ import msgspec
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp, ReadyToStop
+from kraft_wire.raft.election.turns import RESIGNATION_STEPS, turn_deadline_ms, yield_ms
 from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.leader import append
 from kraft_wire.raft.leader.leadership import Leadership
@@ -82,9 +83,14 @@ def start(quorum: QuorumState) -> None:
 
 
 def start_election(quorum: QuorumState) -> None:
-    """Become prospective: ask whether an election could be won. A sole voter becomes leader at once."""
+    """Become prospective: ask whether an election could be won. A sole voter becomes leader at once.
+
+    The first successor of a leader that has resigned is a candidate at once: pre-votes protect a leader, and
+    that one doesn't lead any more. Java asks for pre-votes even then.
+    """
     tally = _own_vote(quorum)
     old = quorum.state
+    is_first_successor = isinstance(old, Follower) and old.following.is_first_successor
     quorum.become(
         Prospective(
             quorum.epoch,
@@ -96,7 +102,7 @@ def start_election(quorum: QuorumState) -> None:
             old.following if isinstance(old, Follower) else None,
         )
     )
-    if tally.is_won:
+    if tally.is_won or is_first_successor:
         become_candidate(quorum)
 
 
@@ -132,23 +138,56 @@ def become_leader(quorum: QuorumState, tally: Tally) -> None:
 def abandon_pre_vote(quorum: QuorumState) -> None:
     """Return to the leader that was followed until now, if there was one, after a pre-vote that wasn't
     won."""
+    quorum.lost_elections += 1
+    old = quorum.state
+    is_gone = isinstance(old, Prospective) and old.following is not None and old.following.leader_is_gone
+    if is_gone or not _can_follow_again(quorum):
+        _end_pre_vote(quorum, quorum.failover_deadline_ms())
+    else:
+        _end_pre_vote(quorum, _fetch_deadline_ms(quorum))
+
+
+def _can_follow_again(quorum: QuorumState) -> bool:
+    """Whether the leader of the epoch is another node, and its address is known."""
+    state = quorum.state
+    return state.leader_id not in (None, quorum.config.node_id) and bool(state.leader_endpoints)
+
+
+def _end_pre_vote(quorum: QuorumState, deadline_ms: int) -> None:
+    """Follow again or be unattached. The next election is due at ``deadline_ms``."""
     old = quorum.state
     assert isinstance(old, Prospective)  # a Candidate can't return: it has voted for itself
-    quorum.lost_elections += 1
-    if old.leader_id is None or old.leader_id == quorum.config.node_id or not old.leader_endpoints:
-        quorum.become(Unattached(old.epoch, quorum.failover_deadline_ms(), old.leader_id, old.voted))
+    if old.leader_id is None or not _can_follow_again(quorum):
+        quorum.become(Unattached(old.epoch, deadline_ms, old.leader_id, old.voted))
         return
     # A new Following: this leader's earlier answers must not keep us from granting pre-votes.
     following = Following(leader_is_gone=old.following is not None and old.following.leader_is_gone)
-    deadline_ms = quorum.failover_deadline_ms() if following.leader_is_gone else _fetch_deadline_ms(quorum)
     quorum.become(Follower(old.epoch, old.leader_id, old.leader_endpoints, deadline_ms, old.voted, following))
+
+
+def yield_election(quorum: QuorumState) -> None:
+    """Let another voter stand first, to which this one has granted its pre-vote.
+
+    It happens once in an epoch, so that a voter that never wins can't delay the others for ever.
+    """
+    state = quorum.state
+    if quorum.yielded_in_epoch == state.epoch or not isinstance(state, (Follower, Unattached, Prospective)):
+        return
+    quorum.yielded_in_epoch = state.epoch
+    deadline_ms = quorum.now.monotonic_ms + yield_ms(quorum)
+    if isinstance(state, Prospective):
+        _end_pre_vote(quorum, deadline_ms)
+    else:
+        # Not a transition: only the deadline is later.
+        quorum.state = msgspec.structs.replace(state, deadline_ms=max(state.deadline_ms, deadline_ms))
 
 
 def retry_election_soon(quorum: QuorumState, wait_ms: int = 1) -> None:
     """Hasten the next election of a candidate that has lost or got a vote against it.
 
     The likely reason is that two candidates ran at once. The next election is due after ``wait_ms`` and a
-    random delay instead of the rest of the election timeout.
+    random delay instead of the rest of the election timeout. If a majority has rejected this candidate, the
+    other one has probably won: the wait must be long enough for its announcement, or this node deposes it.
     """
     deadline_ms = min(quorum.state.deadline_ms or 0, quorum.failover_deadline_ms() + wait_ms)
     quorum.state = msgspec.structs.replace(quorum.state, deadline_ms=deadline_ms)
@@ -248,7 +287,24 @@ def _remember_own_leadership(quorum: QuorumState, epoch: int) -> bool:
 def note_leader_gone(quorum: QuorumState, state: Follower) -> None:
     """Start an election soon instead of after the fetch timeout, because there are signs that the leader is
     gone."""
-    start_election_at(quorum, state, min(state.deadline_ms, quorum.failover_deadline_ms()))
+    has_yielded = state.following.leader_is_gone and quorum.yielded_in_epoch == state.epoch
+    if not has_yielded:
+        start_election_at(quorum, state, min(state.deadline_ms, turn_deadline_ms(quorum)))
+
+
+def note_leader_resigned(quorum: QuorumState, state: Follower) -> None:
+    """Start an election a little later than if the leader were dead: its EndQuorumEpoch, which names its
+    successors, may be on its way."""
+    if not state.following.leader_is_gone:
+        due_ms = turn_deadline_ms(quorum) + RESIGNATION_STEPS * quorum.config.failover_step_ms
+        start_election_at(quorum, state, min(state.deadline_ms, due_ms))
+
+
+def hurry_election(quorum: QuorumState) -> None:
+    """Don't wait for our turn after a voter whose log is shorter than ours: it can't win with our vote."""
+    state = quorum.state
+    if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
+        start_election_at(quorum, state, min(state.deadline_ms, quorum.now.monotonic_ms))
 
 
 def start_election_at(quorum: QuorumState, state: Follower, deadline_ms: int) -> None:

@@ -135,7 +135,7 @@ def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
         and call.peer.id == state.leader_id
         and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)
     ):
-        elections.note_leader_gone(quorum, state)
+        elections.note_leader_resigned(quorum, state)
 
 
 def handle_fetch_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

@@ -6,8 +6,8 @@ or closed is reported to it at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 import trio
 
@@ -18,6 +18,9 @@ from kraft_wire.raft.outgoing import Lane, lane_of
 from kraft_wire.server.network.peer_connection import PeerConnection
 from kraft_wire.wire.address import Address
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
+
+WARM_AGAIN_S: Final = 1.0
+"""The time between attempts to connect to a peer that is down."""
 
 
 class Line(NamedTuple):
@@ -75,8 +78,18 @@ class Peers:
         connection.send(request_id, request)
 
     def warm(self, peer: Peer) -> None:
-        """Open the CONTROL connection to a peer: the next election must not wait for it."""
-        self._usable(Line(Address(peer.host, peer.port), Lane.CONTROL))
+        """Open the connections to a peer that aren't open: the next election and the first Fetch from its
+        winner must not wait for them."""
+        for lane in Lane:
+            self._usable(Line(Address(peer.host, peer.port), lane))
+
+    async def keep_warm(self, peers: Callable[[], Iterable[Peer]]) -> None:
+        """Keep the connections to these peers open, until cancelled: a peer may have restarted, or have
+        closed a connection that was idle."""
+        while True:
+            await trio.sleep(WARM_AGAIN_S)
+            for peer in peers():
+                self.warm(peer)
 
     def cancel(self, request_id: int) -> None:
         """Close the connection that carries a request. Its other requests fail with TIMED_OUT."""

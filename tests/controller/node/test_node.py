@@ -37,6 +37,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.raft.effects import LostLeadership, ReadyToStop
 from kraft_wire.raft.events import (
@@ -144,13 +145,53 @@ def test_records_known_to_be_committed_are_applied_at_the_start() -> None:
     controller = controller_with_broker()
     controller.ask("create", create_topic("a"), 7)
     controller.flush()
-    end_offset = controller.disk.committed
     restarted = controller.crash_and_restart()
     assert restarted.state.metadata.topics.by_name("a") is not None
     restarted.flush()
     assert restarted.node.is_active
-    reads = [effect for effect in restarted.effects if isinstance(effect, ReadCommitted)]
-    assert [read.start_offset for read in reads] == [end_offset]
+    assert not [effect for effect in restarted.effects if isinstance(effect, ReadCommitted)]
+
+
+def test_a_new_leader_that_has_applied_the_log_writes_before_its_first_record_is_committed() -> None:
+    restarted = restarted_with_topic("a")
+    restarted.ask("alter", change_of_configs(), 1)
+    assert "alter" not in restarted.replies, "the answer waits for the commit"
+    restarted.flush()
+    assert restarted.answer("alter", IncrementalAlterConfigsResponse).responses[0].error_code == 0
+
+
+def test_a_new_leader_that_loses_before_its_first_commit_undoes_only_what_it_wrote() -> None:
+    restarted = restarted_with_topic("a")
+    committed = fingerprint(restarted.state.metadata)
+    restarted.ask("alter", change_of_configs(), 1)
+    assert fingerprint(restarted.state.metadata) != committed
+    lose_leadership(restarted)
+    answer = restarted.answer("alter", IncrementalAlterConfigsResponse).responses[0]
+    assert answer.error_code == ErrorCode.NOT_CONTROLLER
+    assert fingerprint(restarted.state.metadata) == committed
+    restarted.flush()
+    assert restarted.node.is_active
+    reads = [effect.start_offset for effect in restarted.effects if isinstance(effect, ReadCommitted)]
+    assert reads, "what it wrote is committed after all"
+    assert min(reads) > 0, "nothing is applied twice"
+
+
+def change_of_configs() -> IncrementalAlterConfigsRequest:
+    value = AlterableConfig(name="message.max.bytes", config_operation=0, value="1048588")
+    return IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=4, resource_name="", configs=[value])]
+    )
+
+
+def restarted_with_topic(name: str) -> LoneController:
+    """Return a controller that leads again after a restart, with everything applied and nothing flushed."""
+    controller = controller_with_broker()
+    controller.ask("create", create_topic(name), 7)
+    controller.flush()
+    restarted = controller.crash_and_restart()
+    assert restarted.node.is_active
+    assert restarted.disk.flushed < restarted.disk.end_offset
+    return restarted
 
 
 def test_records_not_known_to_be_committed_are_applied_after_their_commit() -> None:
@@ -179,6 +220,7 @@ def test_lost_leadership_undoes_records_that_are_not_committed() -> None:
 def test_a_standby_answers_reads() -> None:
     """KAFKA-15048: reads failed on a controller that is not the leader."""
     controller = controller_with_broker()
+    controller.ask("create", create_topic("a"), 7)
     lose_leadership(controller)
     assert not controller.node.is_active
     controller.ask("versions", ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)

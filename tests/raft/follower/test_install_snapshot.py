@@ -44,7 +44,7 @@ def test_a_snapshot_comes_in_pieces_and_is_asked_for_again_where_one_is_lost() -
     quorum, lagging = _installing()
     for _ in range(5):
         quorum.run_for(3)
-        quorum.break_connections(quorum.leader.id)
+        quorum.break_connections(quorum.leader.id, of=lagging.id)
     quorum.run_until(quorum.agree)
     positions = [e.position for e in lagging.effects if isinstance(e, raft_effects.AppendSnapshotBytes)]
     assert positions == sorted(set(positions)), "nothing twice, and from where it stopped"

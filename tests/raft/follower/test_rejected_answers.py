@@ -38,7 +38,11 @@ class FalseLeader:
 
     def __init__(self) -> None:
         self.quorum = CoreQuorum(3).start()
+        first = self.quorum.elect()
+        self.quorum.run_until(self.quorum.agree)
+        first.crash()
         leader = self.quorum.elect()
+        first.start()
         for number in range(20):
             leader.propose(b"%d" % number)
         self.quorum.run_until(self.quorum.agree)

@@ -15,11 +15,13 @@ import trio.testing
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.server.network import peer_connection
+from kraft_wire.server.network import peers as peers_module
 from kraft_wire.server.network.peers import Peers
 from kraft_wire.wire.address import Address
 from kraft_wire.wire.framing import frame
@@ -529,7 +531,32 @@ async def test_a_connection_attempt_that_hangs_delays_no_request(
     monkeypatch.setattr(peer_connection, "_open", lost_at_first)
     monkeypatch.setattr(peer_connection, "CONNECT_PATIENCE_S", 0)
     async with listening() as scripted, running() as (peers, reports):
-        peers.warm(scripted.peer)
+        peers.send(98, scripted.peer, vote())
         await trio.testing.wait_all_tasks_blocked()
         assert await _works(peers, reports, scripted)
     assert len(attempts) == 2
+
+
+# Warm connections.
+
+
+async def test_both_connections_to_a_peer_are_opened_before_there_is_a_request() -> None:
+    async with listening() as scripted, running() as (peers, _):
+        peers.warm(scripted.peer)
+        first, second = await scripted.connected(), await scripted.connected()
+        peers.send(1, scripted.peer, vote())
+        peers.send(2, scripted.peer, fetch(0))
+        asked = {(await connection.receive()).api_key for connection in (first, second)}
+        assert asked == {VOTE, FetchRequest.API_KEY}
+
+
+async def test_connections_that_a_peer_closed_are_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers_module, "WARM_AGAIN_S", 0.001)
+    async with listening() as scripted, running() as (peers, _), trio.open_nursery() as nursery:
+        nursery.start_soon(peers.keep_warm, lambda: [scripted.peer])
+        closed = [await scripted.connected(), await scripted.connected()]
+        for connection in closed:
+            connection.close_now()
+        await scripted.connected()
+        await scripted.connected()
+        nursery.cancel_scope.cancel()
