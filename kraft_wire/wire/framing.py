@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.protocol.errors import FrameTooLarge
@@ -65,3 +66,8 @@ class FrameReader:
 def frame(payload: bytes) -> bytes:
     """Return a frame of a payload."""
     return _SIZE.pack(len(payload)) + payload
+
+
+def frame_pieces(pieces: Sequence[bytes]) -> bytes:
+    """Return a frame of a payload that is in pieces."""
+    return b"".join((_SIZE.pack(sum(map(len, pieces))), *pieces))

@@ -90,14 +90,18 @@ def encode_request(
 
 def encode_response(api_key: int, version: int, correlation_id: int, body: Message) -> bytes:
     """Return a response with its header, without a frame. Raises EncodeError or UnsupportedVersion."""
-    out: list[bytes] = []
+    out = [encode_response_header(api_key, version, correlation_id)]
+    body.encode_into(out, version)
+    return b"".join(out)
+
+
+def encode_response_header(api_key: int, version: int, correlation_id: int) -> bytes:
+    """Return the header of a response. Raises EncodeError for an unknown API."""
     try:
         header_version = response_header_version(api_key, version)
     except KeyError:
         raise EncodeError("ResponseHeader", "", f"there is no API {api_key}") from None
-    ResponseHeader(correlation_id).encode_into(out, header_version)
-    body.encode_into(out, version)
-    return b"".join(out)
+    return ResponseHeader(correlation_id).encode(header_version)
 
 
 def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Message]:

@@ -22,7 +22,7 @@ to ``take``: ``has_room`` only pauses reading.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -32,8 +32,14 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
-from kraft_wire.wire.framing import FrameReader, frame
-from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_request_header, encode_response
+from kraft_wire.wire.framing import FrameReader, frame, frame_pieces
+from kraft_wire.wire.headers import (
+    API_VERSIONS_KEY,
+    decode_request_header,
+    encode_response,
+    encode_response_header,
+)
+from kraft_wire.wire.large_responses import encode_in_pieces, is_large
 
 MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
@@ -59,9 +65,12 @@ class UnservedApi(ProtocolError):
 
 
 class Slot:
-    """The place of one response in the connection's order. It is the request's token."""
+    """The place of one response in the connection's order. It is the request's token.
 
-    __slots__ = ("_side", "api_key", "correlation_id", "payload", "version")
+    A large response waits in ``unencoded`` until ``encode_in_pieces``.
+    """
+
+    __slots__ = ("_side", "api_key", "correlation_id", "payload", "unencoded", "version")
 
     def __init__(self, side: ServerSide, api_key: int, version: int, correlation_id: int) -> None:
         self._side = side
@@ -70,9 +79,36 @@ class Slot:
         """The version of the response."""
         self.correlation_id = correlation_id
         self.payload: bytes | None = None
+        self.unencoded: Message | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the slot has its response, encoded or not."""
+        return self.payload is not None or self.unencoded is not None
+
+    def encode_in_pieces(self) -> Iterator[None]:
+        """Encode a large response; yield after each piece."""
+        response = self.unencoded
+        assert response is not None
+        pieces: list[bytes] = []
+        try:
+            pieces.append(encode_response_header(self.api_key, self.version, self.correlation_id))
+            for piece in encode_in_pieces(response, self.version):
+                pieces.append(piece)
+                yield
+        except ProtocolError as error:
+            self._side.give_up(self, error)
+            return
+        self.unencoded = None
+        self.payload = frame_pieces(pieces)
+        self._side.answered(len(self.payload))
 
     def answer(self, response: Message) -> None:
-        """Encode the response. It leaves when all responses before it have left."""
+        """Encode the response, unless it is large. It leaves when all responses before it have left."""
+        if is_large(response):
+            self.unencoded = response
+            self._side.answered(0)
+            return
         try:
             payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
         except ProtocolError as error:
@@ -172,7 +208,11 @@ class ServerSide:
     @property
     def has_ready(self) -> bool:
         """Whether the oldest request has its response."""
-        return bool(self._slots) and self._slots[0].payload is not None
+        return bool(self._slots) and self._slots[0].is_answered
+
+    def next_unencoded(self) -> Slot | None:
+        """Return the slot of the oldest request if its response has to be encoded; None if not."""
+        return self._slots[0] if self._slots and self._slots[0].unencoded is not None else None
 
     def take_ready(self) -> bytes:
         """Return the bytes of all responses that may leave now, and free their slots.
@@ -206,4 +246,4 @@ class ServerSide:
 
     def unanswered(self) -> list[Slot]:
         """The slots without a response, oldest first."""
-        return [slot for slot in self._slots if slot.payload is None]
+        return [slot for slot in self._slots if not slot.is_answered]

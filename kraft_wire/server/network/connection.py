@@ -187,7 +187,7 @@ class Connection:
     @property
     def _is_writing(self) -> bool:
         """Whether a write of this client is in work. The next request sees its effect, as in Kafka."""
-        return self._write_in_work is not None and self._write_in_work.payload is None
+        return self._write_in_work is not None and not self._write_in_work.is_answered
 
     def _is_gone(self) -> bool:
         """Whether the client has closed the connection, even if there are still bytes to read."""

@@ -35,7 +35,7 @@ class Sender:
         The only response of a client that waits for it leaves at once, which saves a turn of the event loop.
         Several responses leave together.
         """
-        if self._wire.has_one_slot and not self.is_sending:
+        if self._wire.has_one_slot and not self.is_sending and self._wire.next_unencoded() is None:
             self._left = self._write(memoryview(self._wire.take_ready()))
             if not self._left:
                 return
@@ -47,12 +47,22 @@ class Sender:
         while True:
             await self._wanted.wait()
             self._wanted = trio.Event()
+            self.is_sending = True
+            await self._encode_large()
             while data := (self._left or memoryview(self._wire.take_ready())):
-                self.is_sending = True
                 self._left = memoryview(b"")
                 await self._send(data)
+                await self._encode_large()
             self.is_sending = False
             self._moved()
+
+    async def _encode_large(self) -> None:
+        """Encode the next response if it is large. Others have their turn in between."""
+        if (slot := self._wire.next_unencoded()) is None:
+            return
+        for _ in slot.encode_in_pieces():
+            self.sent_at_s = trio.current_time()
+            await trio.lowlevel.checkpoint()
 
     def _write(self, data: memoryview) -> memoryview:
         """Write as much as the socket takes, and return the rest."""

@@ -16,6 +16,12 @@ from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from kraft_wire.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.elect_leaders_response import ElectLeadersResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
@@ -25,6 +31,7 @@ from kraft_wire.protocol.messages.metadata_response import MetadataResponse, Met
 from kraft_wire.server.network import connection as connection_module
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
+from kraft_wire.wire.large_responses import LARGE
 from kraft_wire.wire.server_side import MAX_IN_FLIGHT
 from tests.server.network.peer import HEARTBEAT, MAX_ENTRIES, MAX_FRAME_BYTES, connected, until
 
@@ -264,3 +271,33 @@ async def test_a_request_with_too_many_entries_is_refused_and_the_next_one_is_se
     warnings = [record.__dict__["fields"] for record in caplog.records if record.levelno == logging.WARNING]
     assert [fields["client_id"] for fields in warnings] == ["peer", "peer"]
     assert f"more than {MAX_ENTRIES} entries" in warnings[0]["reason"]
+
+
+async def test_a_large_response_arrives_whole_and_before_those_after_it() -> None:
+    results = [
+        DescribeConfigsResult(
+            resource_name=f"topic-{n}", configs=[DescribeConfigsResourceResult(name="key")] * 30
+        )
+        for n in range(2 * LARGE // 30)
+    ]
+    async with connected() as peer:
+        await peer.send(DescribeConfigsRequest(), 4)
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(2)
+        peer.answer(1, BrokerHeartbeatResponse(throttle_time_ms=5))
+        peer.answer(0, DescribeConfigsResponse(results=results))
+        assert await peer.receive() == DescribeConfigsResponse(results=results)
+        assert await peer.receive() == BrokerHeartbeatResponse(throttle_time_ms=5)
+
+
+async def test_a_large_response_that_can_not_be_encoded_closes_its_connection_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    results = [DescribeConfigsResult(resource_name="x" * 40_000) for _ in range(LARGE + 1)]
+    async with connected() as peer:
+        await peer.send(DescribeConfigsRequest(), 4)
+        await peer.wait_for_requests(1)
+        peer.answer(0, DescribeConfigsResponse(results=results))
+        assert await peer.is_closed()
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR

@@ -1,0 +1,57 @@
+"""Large responses are encoded in pieces: the same bytes as at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kraft_wire.protocol.messages.elect_leaders_response import (
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+from kraft_wire.protocol.messages.metadata_response import MetadataResponse
+from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, is_large
+
+
+def configs(resources: int, entries: int) -> DescribeConfigsResponse:
+    shared = [DescribeConfigsResourceResult(name=f"key.{n}", value="v" * n) for n in range(entries)]
+    results = [DescribeConfigsResult(resource_name=f"topic-{n}", configs=shared) for n in range(resources)]
+    return DescribeConfigsResponse(throttle_time_ms=7, results=results)
+
+
+def elections(topics: int, partitions: int) -> ElectLeadersResponse:
+    results = [
+        ReplicaElectionResult(
+            f"topic-{n}", [PartitionResult(partition_id=each) for each in range(partitions)]
+        )
+        for n in range(topics)
+    ]
+    return ElectLeadersResponse(throttle_time_ms=1, replica_election_results=results)
+
+
+@pytest.mark.parametrize(
+    "response", [configs(400, 30), configs(1, 2), elections(3, 9_000), elections(9_000, 1)]
+)
+def test_the_bytes_are_those_of_the_whole_response(response: Message) -> None:
+    for version in range(type(response).MIN_VERSION, type(response).MAX_VERSION + 1):
+        assert b"".join(encode_in_pieces(response, version)) == response.encode(version)
+
+
+def test_pieces_are_small() -> None:
+    response = configs(1_000, 30)
+    pieces = list(encode_in_pieces(response, 4))
+    assert len(pieces) > 1_000 * 31 // (PIECE + 31)
+    assert max(map(len, pieces)) < len(response.encode(4)) / 20
+
+
+def test_a_response_with_many_entries_is_large() -> None:
+    assert is_large(configs(LARGE // 30, 30))
+    assert not is_large(configs(LARGE // 40, 30))
+    assert is_large(elections(1, LARGE))
+    assert not is_large(MetadataResponse())
