@@ -29,14 +29,14 @@ FIRST_SEED = {
     "the_log_is_trimmed_without_a_snapshot": 2,
     "a_stale_snapshot_is_installed": 5,
     "a_bad_snapshot_is_not_noticed_at_the_start": 24,
-    "voters_outlive_their_record": 9,
+    "voters_outlive_their_record": 63,
     "batches_that_do_not_follow_are_believed": 3,
     "damage_is_taken_for_a_torn_tail": 14,
     "what_was_lost_is_not_remembered": 5,
 }
 """The first seed to try; 0 for the others. Ordinary seeds from 0 on find them too, but later: the
 rarest were found by seeds 77, 85 and 127 (an isolated leader), 48 and 60 (logs compared by their length),
-24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 15 (voters outlive their record; a crash)."""
+24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 63 (voters outlive their record)."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
     "a_missing_quorum_state_is_read_as_an_empty_one": {
