@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compat.benches.machine import this_machine
+from compat.benches.scale.abuse import measure_abuse
 from compat.benches.scale.ends import EndFigures, EndSizes, measure_ends
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
@@ -27,6 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = this_machine()
     print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}")
     try:
+        if options.abuse:
+            for kind in options.kinds:
+                _show_abuse(kind)
+            return 0
         for partitions in options.partitions:
             for controllers in options.controllers:
                 sizes = EndSizes(controllers, options.brokers, partitions)
@@ -47,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--partitions", type=int, nargs="+", default=[640_000])
     parser.add_argument("--brokers", type=int, default=4)
     parser.add_argument("--controllers", type=int, nargs="+", default=[1, 3])
+    parser.add_argument("--abuse", action="store_true", help="let one client ask for too much instead")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     return parser
 
@@ -57,6 +63,20 @@ def _ends(kind: ControllerKind, sizes: EndSizes) -> EndFigures:
         ToolServer(Path(folder) / "tools.log") as tools,
     ):
         return measure_ends(kind, Path(folder), tools, sizes)
+
+
+def _show_abuse(kind: ControllerKind) -> None:
+    print(f"\n{kind}: one client asks for too much")
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        for abused in measure_abuse(kind, Path(folder), tools):
+            waited = f"longest heartbeat {abused.longest_heartbeat_ms:7,.0f} ms"
+            memory = f"memory {abused.more_bytes / 2**20:+,.0f} MiB"
+            print(f"{abused.name:<62} {abused.took_s:6.2f} s, {waited}, {memory}", flush=True)
+            for failure in abused.failures:
+                print(f"  {failure}")
 
 
 def _show(figures: EndFigures) -> None:
