@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from compat.benches.scale.java_heap import give_heap
 from compat.benches.scale.peak import forget_peak, peak_bytes
 from compat.benches.scale.pulse import feel_pulse
 from compat.harness.kafka.cluster import ControllerKind
@@ -83,6 +84,7 @@ def measure_abuse(
     """Let a client do one thing after the other."""
     with Workspace(folder / f"{kind}-abused") as workspace:
         quorum = ControllerQuorum(workspace, tools, [kind], "dynamic", settings or {})
+        give_heap(quorum)
         quorum.format()
         quorum.start()
         port = quorum.leader().port

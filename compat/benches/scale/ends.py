@@ -8,12 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from compat.benches.controller.measure import JAVA_OPTIONS
 from compat.benches.scale.creation import create_topics
+from compat.benches.scale.java_heap import give_heap
 from compat.benches.scale.peak import forget_peak, peak_bytes
 from compat.benches.scale.pulse import feel_pulse
 from compat.harness.kafka.cluster import ControllerKind
-from compat.harness.kafka.nodes import JvmController
 from compat.harness.kafka.pretend_broker import PretendBroker
 from compat.harness.kafka.quorum import Controller, ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
@@ -24,7 +23,6 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 
 SESSION_TIMEOUT_MS = 9000
-JAVA_HEAP = "-Xmx4g"
 ASK_AGAIN_S = 0.02
 QUIET_S = 2.0
 LONGEST_S = 180.0
@@ -72,9 +70,7 @@ def measure_ends(
     properties = {"broker.session.timeout.ms": str(SESSION_TIMEOUT_MS), **(settings or {})}
     with Workspace(folder / f"{kind}-{sizes.controllers}-{sizes.partitions}") as workspace:
         quorum = ControllerQuorum(workspace, tools, [kind] * sizes.controllers, "dynamic", properties)
-        for controller in quorum.controllers.values():
-            if isinstance(controller, JvmController):
-                controller.jvm_options = (JAVA_HEAP, *JAVA_OPTIONS[1:])
+        give_heap(quorum)
         quorum.format()
         quorum.start()
         leader = quorum.leader()

@@ -33,9 +33,14 @@ class LogFollower:
         """Whether the state of an installed snapshot is being loaded."""
         return self._loading is not None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a read or a load is in progress, whose records will be applied when it is complete."""
+        return self.is_loading or self._reading_to is not None
+
     def read_up_to(self, high_watermark: int) -> None:
         """Ask for the committed batches that are not applied yet, unless a read or load is in progress."""
-        if self.is_loading or self._reading_to is not None:
+        if self.is_busy:
             return
         if self.applied_end < high_watermark:
             self._reading_to = high_watermark

@@ -217,9 +217,10 @@ class Node:
     # The committed log.
 
     def _follow(self) -> None:
-        """Read the committed log on, and become active if everything is applied."""
-        self._follower.read_up_to(self._high_watermark)
+        """Become active if everything is applied; otherwise read the committed log on."""
         self._activate_if_ready()
+        if not self.is_active:
+            self._follower.read_up_to(self._high_watermark)
 
     def _apply_committed(self, event: CommittedBatches) -> None:
         self._raft.run_overdue_timers()
@@ -233,7 +234,7 @@ class Node:
             self._follow()
 
     def _activate_if_ready(self) -> None:
-        if self.is_active or self._follower.is_loading or not self._is_caught_up():
+        if self.is_active or self._follower.is_busy or not self._is_caught_up():
             return
         if self.core.accepts_proposals:
             self._copy_raft_state()

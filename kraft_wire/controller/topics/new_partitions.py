@@ -87,7 +87,8 @@ def new_partition_records(
 
             directories = tuple(map(view.default_directory, broker_ids.tolist()))
             return NewPartitions(topic_id, first_index, replicas, broker_ids, directories, version)
-    return partition_records(view, topic_id, first_index, list(map(tuple, assignments)))
+    one_by_one = assignments if isinstance(assignments, Sequence) else map(tuple, assignments.tolist())
+    return partition_records(view, topic_id, first_index, list(one_by_one))
 
 
 def partition_records(
