@@ -22,6 +22,7 @@ LARGE: Final = 5_000
 """A response of more entries is large."""
 PIECE: Final = 1_000
 """The entries that are encoded at a time, about. They take two milliseconds."""
+_ENTRY_BYTES: Final = 50
 _COUNT_BYTES: Final = 4
 """The size of an array's count in versions that aren't flexible."""
 
@@ -33,6 +34,13 @@ def is_large(response: Message) -> bool:
         return False
     elements = getattr(response, field.name) or ()
     return len(elements) > LARGE or sum(map(_entries, elements)) > LARGE
+
+
+def estimated_bytes(response: Message) -> int:
+    """Return about how many bytes a large response has."""
+    field = _main_array(type(response))
+    assert field is not None, "a large response has an array"
+    return _ENTRY_BYTES * sum(map(_entries, getattr(response, field.name)))
 
 
 def encode_in_pieces(response: Message, version: int) -> Iterator[bytes]:

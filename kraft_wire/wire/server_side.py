@@ -39,7 +39,7 @@ from kraft_wire.wire.headers import (
     encode_response,
     encode_response_header,
 )
-from kraft_wire.wire.large_responses import encode_in_pieces, is_large
+from kraft_wire.wire.large_responses import encode_in_pieces, estimated_bytes, is_large
 
 MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
@@ -101,13 +101,13 @@ class Slot:
             return
         self.unencoded = None
         self.payload = frame_pieces(pieces)
-        self._side.answered(len(self.payload))
+        self._side.encoded(estimated_bytes(response), len(self.payload))
 
     def answer(self, response: Message) -> None:
         """Encode the response, unless it is large. It leaves when all responses before it have left."""
         if is_large(response):
             self.unencoded = response
-            self._side.answered(0)
+            self._side.postponed(estimated_bytes(response))
             return
         try:
             payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
@@ -152,6 +152,7 @@ class ServerSide:
         self._frames = FrameReader(max_frame_bytes)
         self._slots: deque[Slot] = deque()
         self._unsent_bytes = 0
+        self._unencoded = 0
 
     # Requests.
 
@@ -165,9 +166,10 @@ class ServerSide:
 
     @property
     def has_room(self) -> bool:
-        """Whether another request may be taken: not too many are in flight, and not too many bytes of
-        responses are unsent."""
-        return len(self._slots) < MAX_IN_FLIGHT and self._unsent_bytes < MAX_UNSENT_BYTES
+        """Whether another request may be taken: not too many are in flight, not too many bytes of responses
+        are unsent, and no large response is being encoded."""
+        is_full = len(self._slots) >= MAX_IN_FLIGHT or self._unsent_bytes >= MAX_UNSENT_BYTES
+        return not is_full and not self._unencoded
 
     def take(self, whole: bytes) -> Request:
         """Decode the request in a frame, and give it the next slot.
@@ -200,6 +202,16 @@ class ServerSide:
         """Take note that a slot got its response."""
         self._unsent_bytes += size_bytes
         self._ready()
+
+    def postponed(self, estimated_bytes: int) -> None:
+        """Take note that a slot got a large response, which isn't encoded yet."""
+        self._unencoded += 1
+        self.answered(estimated_bytes)
+
+    def encoded(self, estimated_bytes: int, size_bytes: int) -> None:
+        """Take note that a large response is encoded."""
+        self._unencoded -= 1
+        self.answered(size_bytes - estimated_bytes)
 
     def give_up(self, slot: Slot, error: ProtocolError) -> None:
         """Take note that a slot can't get its response."""

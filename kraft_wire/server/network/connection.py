@@ -111,8 +111,9 @@ class Connection:
         self._mistakes = shared.mistakes
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
         self._write_in_work: Slot | None = None
+        self._waiting_bytes = 0
         self._scope = trio.CancelScope()
-        self._sender = Sender(stream, self._wire, self._moved)
+        self._sender = Sender(stream, self._wire, self._turns, self._moved)
         self._room = trio.Event()
         self._closed = False
         self._received_at_s = trio.current_time()
@@ -144,8 +145,8 @@ class Connection:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes that arrived and aren't a whole request yet, and those of responses that aren't sent."""
-        return self._wire.held_bytes
+        """The bytes that arrived and aren't served yet, and those of responses that aren't sent."""
+        return self._wire.held_bytes + self._waiting_bytes
 
     def drop(self, reason: str) -> None:
         """Close the connection, and say why."""
@@ -162,17 +163,20 @@ class Connection:
             self._held.note(self)
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
+                self._waiting_bytes = len(whole)
                 while not self._wire.has_room or self._is_writing:
-                    self._room = trio.Event()
-                    await self._room.wait()
+                    await self._room_made()
                 if self._has_to_wait(whole):
                     await self._turns.wait()
                     if self._is_gone():
                         return
-                began_s = time.perf_counter()
-                self._serve(self._wire.take(whole))
+                    began_s = time.perf_counter()
+                    self._serve(self._wire.take(whole))
+                    self._turns.note(time.perf_counter() - began_s)
+                else:
+                    self._serve(self._wire.take(whole))
+                self._waiting_bytes = 0
                 self._held.note(self)
-                self._turns.note(time.perf_counter() - began_s)
                 if trio.current_time() > turn_ends_s:
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
@@ -202,10 +206,13 @@ class Connection:
                 self._write_in_work = request.slot
             return
         reason = str(request.refused)
-        self._mistakes.refused(self._address, request.client_id, reason)
         api = self._apis[request.api_key]
         code = ErrorCode.POLICY_VIOLATION
-        request.slot.answer(api.error_response(request.message, request.version, code, reason))
+        response = api.error_response(request.message, request.version, code, reason)
+        if getattr(response, "error_code", ErrorCode.NONE) != code:
+            raise request.refused  # the response has errors of items only, and they aren't known
+        self._mistakes.refused(self._address, request.client_id, reason)
+        request.slot.answer(response)
 
     def _api_request(self, request: Request) -> ApiRequest:
         if request.client_id != self._caller.client_id:  # most clients have one id
@@ -241,8 +248,12 @@ class Connection:
     async def drained(self) -> None:
         """Wait until every response that may leave has been passed to the socket."""
         while not self._closed and (self._sender.is_sending or self._wire.has_ready):
+            await self._room_made()
+
+    async def _room_made(self) -> None:
+        if self._room.is_set():
             self._room = trio.Event()
-            await self._room.wait()
+        await self._room.wait()
 
     def _idle_at_s(self) -> float:
         """Return the time at which the connection is idle, or the client takes too long to read."""

@@ -8,6 +8,7 @@ from typing import Final
 
 import trio
 
+from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.server_side import ServerSide
 
 SEND_BYTES: Final = 256 * 1024
@@ -20,11 +21,14 @@ class Sender:
     socket last took something, or was given something to take.
     """
 
-    def __init__(self, stream: trio.SocketStream, wire: ServerSide, moved: Callable[[], None]) -> None:
+    def __init__(
+        self, stream: trio.SocketStream, wire: ServerSide, turns: Turns, moved: Callable[[], None]
+    ) -> None:
         self.is_sending = False
         self.sent_at_s = trio.current_time()
         self._stream = stream
         self._wire = wire
+        self._turns = turns
         self._moved = moved
         self._left = memoryview(b"")
         self._wanted = trio.Event()
@@ -62,7 +66,7 @@ class Sender:
             return
         for _ in slot.encode_in_pieces():
             self.sent_at_s = trio.current_time()
-            await trio.lowlevel.checkpoint()
+            await self._turns.pause()
 
     def _write(self, data: memoryview) -> memoryview:
         """Write as much as the socket takes, and return the rest."""

@@ -22,6 +22,7 @@ class Turns(trio.abc.Instrument):
 
     def __init__(self) -> None:
         self._pass_ends_s = 0.0
+        self._has_let_one_go = False
         self._usual_s = BUDGET_S
         self._waiting: deque[trio.Event] = deque()
         self._wanted = trio.Event()
@@ -29,6 +30,7 @@ class Turns(trio.abc.Instrument):
     def after_io_wait(self, timeout: float) -> None:
         """Take note that a pass begins."""
         self._pass_ends_s = time.perf_counter() + BUDGET_S
+        self._has_let_one_go = False
 
     async def run(self) -> None:
         """Let in each pass as many waiting connections go on as its budget is likely to allow."""
@@ -50,12 +52,25 @@ class Turns(trio.abc.Instrument):
         return bool(self._waiting) or time.perf_counter() > self._pass_ends_s
 
     async def wait(self) -> None:
-        """Wait for a turn."""
+        """Wait for a turn. At least one of those that wait goes on in each pass."""
         turn = trio.Event()
         self._waiting.append(turn)
         self._wanted.set()
         await turn.wait()
+        while self._has_let_one_go and time.perf_counter() > self._pass_ends_s:
+            turn = trio.Event()
+            self._waiting.appendleft(turn)
+            self._wanted.set()
+            await turn.wait()
+        self._has_let_one_go = True
+
+    async def pause(self) -> None:
+        """Let other tasks run in the middle of a request, and wait for a turn if this pass is over."""
+        if self.is_over:
+            await self.wait()
+        else:
+            await trio.lowlevel.checkpoint()
 
     def note(self, took_s: float) -> None:
-        """Take note of how long a request took."""
+        """Take note of how long a request took that had waited."""
         self._usual_s += (took_s - self._usual_s) * _WEIGHT_OF_NEW

@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
@@ -29,6 +30,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, 
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.network import connection as connection_module
+from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
 from kraft_wire.wire.large_responses import LARGE
@@ -259,18 +261,27 @@ async def test_a_request_with_too_many_entries_is_refused_and_the_next_one_is_se
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with connected() as peer:
-        names = [MetadataRequestTopic(name=f"{number}") for number in range(MAX_ENTRIES + 1)]
         await peer.send(ElectLeadersRequest(0, [TopicPartitions("t", tuple(range(MAX_ENTRIES)))]), 2)
-        await peer.send(MetadataRequest(topics=names), 8)
         await peer.heartbeats(1)
         refused = await peer.receive()
         assert isinstance(refused, ElectLeadersResponse)
         assert ErrorCode(refused.error_code) is ErrorCode.POLICY_VIOLATION
-        await peer.receive()
         await peer.wait_for_requests(1)
-    warnings = [record.__dict__["fields"] for record in caplog.records if record.levelno == logging.WARNING]
-    assert [fields["client_id"] for fields in warnings] == ["peer", "peer"]
-    assert f"more than {MAX_ENTRIES} entries" in warnings[0]["reason"]
+    (record,) = caplog.records
+    assert record.__dict__["fields"]["client_id"] == "peer"
+    assert f"more than {MAX_ENTRIES} entries" in record.__dict__["fields"]["reason"]
+
+
+async def test_a_refused_request_whose_response_has_no_error_of_its_own_closes_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with connected() as peer:
+        names = [MetadataRequestTopic(name=f"{number}") for number in range(MAX_ENTRIES + 1)]
+        await peer.send(MetadataRequest(topics=names), 8)
+        assert await peer.is_closed()
+        assert not peer.submitted
+    (record,) = caplog.records
+    assert f"more than {MAX_ENTRIES} entries" in record.__dict__["fields"]["error"]
 
 
 async def test_a_large_response_arrives_whole_and_before_those_after_it() -> None:
@@ -301,3 +312,19 @@ async def test_a_large_response_that_can_not_be_encoded_closes_its_connection_on
         assert await peer.is_closed()
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
+
+
+async def test_a_large_response_counts_before_it_is_encoded() -> None:
+    results = [DescribeConfigsResult(resource_name=f"{n}") for n in range(LARGE + 1)]
+    shared = Shared.of(Limits(MAX_FRAME_BYTES, 60_000, MAX_ENTRIES), CONTROLLER_APIS)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(shared.turns.run)
+        async with connected(shared=shared) as peer:
+            await peer.send(DescribeConfigsRequest(), 4)
+            await peer.wait_for_requests(1)
+            peer.answer(0, DescribeConfigsResponse(results=results))
+            assert shared.held.total > LARGE
+            assert isinstance(await peer.receive(), DescribeConfigsResponse)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert shared.held.total == 0
+        nursery.cancel_scope.cancel()

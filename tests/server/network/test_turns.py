@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import trio
 import trio.testing
@@ -12,6 +14,7 @@ from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResp
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.server.network import turns as turns_module
 from kraft_wire.server.network.connection import Limits, Shared
+from kraft_wire.server.network.turns import Turns
 from tests.server.network.peer import Peer, connected
 
 
@@ -77,3 +80,37 @@ async def test_all_clients_that_wait_get_their_turn() -> None:
             await first.wait_for_requests(5)
             await second.wait_for_requests(5)
             nursery.cancel_scope.cancel()
+
+
+class CountedTurns(Turns):
+    """Turns that count the passes of the event loop."""
+
+    passes = 0
+
+    def after_io_wait(self, timeout: float) -> None:
+        super().after_io_wait(timeout)
+        self.passes += 1
+
+
+async def test_a_long_request_ends_the_pass_even_if_requests_were_short_lately(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock_s = [0.0]
+    monkeypatch.setattr(turns_module, "time", SimpleNamespace(perf_counter=lambda: clock_s[0]))
+    turns = CountedTurns()
+    for _ in range(100):
+        turns.note(1e-6)
+    served_in: list[int] = []
+
+    async def serve_a_long_request() -> None:
+        await turns.wait()
+        served_in.append(turns.passes)
+        clock_s[0] += 0.02
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        async with trio.open_nursery() as clients:
+            for _ in range(10):
+                clients.start_soon(serve_a_long_request)
+        nursery.cancel_scope.cancel()
+    assert len(set(served_in)) == 10
