@@ -225,7 +225,7 @@ def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
     wait_ms = successor_wait_ms(
         config.replica_key, successors, config.failover_step_ms, config.election_backoff_max_ms
     )
-    state.following.is_first_successor = wait_ms == 0
+    state.following.is_first_successor = bool(successors) and successors[0].matches(config.replica_key)
     elections.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
 
 

@@ -12,6 +12,7 @@ from kraft_wire.protocol.messages.end_quorum_epoch_request import TopicData as E
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft import effects as raft_effects
+from kraft_wire.raft.election import turns
 from kraft_wire.raft.election.turns import YIELD_STEPS, successor_wait_ms, turn_of
 from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
 from kraft_wire.raft.membership.voters import ReplicaKey
@@ -266,12 +267,22 @@ def test_if_the_first_successor_is_dead_the_second_does_not_wait_for_a_timeout()
     assert quorum.now.monotonic_ms - started_ms < 200
 
 
+def test_a_later_successor_asks_for_pre_votes_even_if_it_does_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "SUCCESSOR_STEPS", 0)
+    quorum = ready()
+    first, second = first_and_second(quorum)
+    become_successor(quorum, second, (first.id, second.id))
+    assert role_of(second) is Role.PROSPECTIVE
+
+
 def test_a_candidate_that_a_majority_rejects_leaves_the_winner_time_to_announce_itself() -> None:
     """It would depose a leader that was elected a moment ago."""
     quorum = ready()
     _, second = first_and_second(quorum)
     quorum.isolate(second.id)
-    become_first_successor(quorum, second)
+    become_successor(quorum, second, (second.id,))
     assert role_of(second) is Role.CANDIDATE
     for request_id in votes_in_flight(second):
         second.step(ResponseReceived(request_id, rejection(second.running.epoch)))
@@ -285,11 +296,11 @@ def role_of(node: QuorumNode) -> Role:
     return node.running.role
 
 
-def become_first_successor(quorum: CoreQuorum, node: QuorumNode) -> None:
-    """Tell a node that its leader resigned and named it."""
+def become_successor(quorum: CoreQuorum, node: QuorumNode, named: tuple[int, ...]) -> None:
+    """Tell a node that its leader resigned and named these successors."""
     leader = quorum.leader
     resigned = EndedPartition(
-        leader_id=leader.id, leader_epoch=leader.running.epoch, preferred_successors=(node.id,)
+        leader_id=leader.id, leader_epoch=leader.running.epoch, preferred_successors=named
     )
     topic = EndedTopic(topic_name="__cluster_metadata", partitions=[resigned])
     request = EndQuorumEpochRequest(cluster_id=CLUSTER_ID, topics=[topic])
