@@ -1,7 +1,12 @@
-"""Write the PartitionRecords of one topic's new partitions from columns."""
+"""Write the PartitionRecords of one topic's new partitions: many from columns, few one by one.
+
+All replicas are in sync, the first leads, and both epochs are 0.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 
 FIRST_VERSION: Final = 1
 """The first version of the record with directories."""
+_HEAD: Final = struct.Struct(">BBBi")
 _EMPTY_ARRAY: Final = b"\x01"
 _NO_TAGGED_FIELDS: Final = b"\x00"
 
@@ -33,9 +39,8 @@ def encode_new_partitions(
 ) -> bytes:
     """Return the records as they stand in a batch, where the first has the offset delta ``first_delta``.
 
-    ``replicas`` has the brokers of one partition in each row, all of them in sync; the first leads.
-    ``directories`` has their directory ids, 16 bytes each. Both epochs are 0. ``version`` is at least
-    ``FIRST_VERSION``.
+    ``replicas`` has the brokers of one partition in each row. ``directories`` has their directory ids, 16
+    bytes each. ``version`` is at least ``FIRST_VERSION``.
     """
     count, replication_factor = replicas.shape
     indexes = np.arange(first_index, first_index + count, dtype=np.int32)
@@ -60,6 +65,37 @@ def encode_new_partitions(
         for span, delta_bytes in delta_spans(first_delta, count)
     ]
     return b"".join([matrix.tobytes() for matrix in matrices])
+
+
+def new_partition_values(
+    topic_id: Uuid,
+    first_index: int,
+    assignments: Iterable[Sequence[int]],
+    directories: Mapping[int, Uuid],
+    version: int,
+) -> list[bytes]:
+    """Return the records without the framing of a batch, given the directory of each broker's replicas.
+
+    Partitions with the same brokers share what follows the topic id.
+    """
+    tails: dict[tuple[int, ...], bytes] = {}
+    values = []
+    for index, assignment in enumerate(map(tuple, assignments), first_index):
+        tail = tails.get(assignment)
+        if tail is None:
+            tail = tails[assignment] = topic_id + _tail(assignment, directories)
+        values.append(_HEAD.pack(FRAME_VERSION, PartitionRecord.API_KEY, version, index) + tail)
+    return values
+
+
+def _tail(assignment: tuple[int, ...], directories: Mapping[int, Uuid]) -> bytes:
+    length = uvarint(len(assignment) + 1)
+    brokers = length + struct.pack(f">{len(assignment)}i", *assignment)
+    leader = brokers[len(length) : len(length) + 4]
+    replica_directories = length + b"".join([directories[broker_id] for broker_id in assignment])
+    return b"".join(
+        (brokers, brokers, _EMPTY_ARRAY * 2, leader, bytes(8), replica_directories, _NO_TAGGED_FIELDS)
+    )
 
 
 def _rows(field: bytes | Bytes, rows: slice) -> bytes | Bytes:

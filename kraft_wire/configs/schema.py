@@ -111,7 +111,20 @@ def group_synonym(name: str) -> str | None:
 
 def effective_topic_configs(layers: ConfigLayers, overrides: Mapping[str, str]) -> list[EffectiveConfig]:
     """Return all values of a topic with ``overrides``, by name. Internal keys are in it if they are set."""
-    below = _topic_layers(layers)
+    return _topic_configs(_topic_layers(layers), overrides)
+
+
+def topic_fallbacks(layers: ConfigLayers) -> TopicFallbacks:
+    """Return the values that topics fall back on, as a value that can be compared and remembered."""
+    return tuple((source, tuple(values.items())) for source, values in _topic_layers(layers))
+
+
+def fallback_topic_configs(fallbacks: TopicFallbacks) -> list[EffectiveConfig]:
+    """Return what ``effective_topic_configs`` returns for a topic without overrides."""
+    return _topic_configs(tuple((source, dict(values)) for source, values in fallbacks), {})
+
+
+def _topic_configs(below: _TopicLayers, overrides: Mapping[str, str]) -> list[EffectiveConfig]:
     return [
         _resolve(key, overrides, below)
         for key in topic_keys().values()
@@ -178,6 +191,8 @@ def _keys(table: str) -> Mapping[str, ConfigKey]:
 
 
 _TopicLayers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
+TopicFallbacks = tuple[tuple[ConfigSource, tuple[tuple[str, str], ...]], ...]
+"""The layers that have a value for topics, in the order of precedence, each with its names and values."""
 
 
 def _topic_layers(layers: ConfigLayers) -> _TopicLayers:

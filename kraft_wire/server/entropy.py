@@ -8,6 +8,8 @@ import random
 from kraft_wire.protocol.uuid import Uuid
 
 RESERVED_IDS = 100
+_DASH = 62
+"""The six bits that URL-safe base64 writes as "-"."""
 
 
 class SystemEntropy:
@@ -21,7 +23,7 @@ class SystemEntropy:
         starts with "-", which command lines would read as an option."""
         while True:
             uuid = Uuid.from_random(self._random.randbytes(16))
-            if int.from_bytes(uuid) >= RESERVED_IDS and not str(uuid).startswith("-"):
+            if int.from_bytes(uuid) >= RESERVED_IDS and uuid[0] >> 2 != _DASH:
                 return uuid
 
     def below(self, bound: int) -> int:

@@ -33,8 +33,11 @@ class Disk:
         try:
             yield
         except OSError as error:
-            self._failure = DiskFailed(path, what, error)
-            raise self._failure from error
+            raise self._failed(path, what, error) from error
+
+    def _failed(self, path: Path, what: str, error: OSError) -> DiskFailed:
+        self._failure = DiskFailed(path, what, error)
+        return self._failure
 
     def check(self) -> None:
         """Raise DiskFailed if anything failed before."""
@@ -43,12 +46,13 @@ class Disk:
 
     def write(self, fd: int, data: bytes, position: int, path: Path) -> None:
         """Write all of ``data`` at ``position``, in one system call unless the kernel takes less at once."""
-        with self._latched(path, "a write"):
-            view = memoryview(data)
-            while view:
-                written = os.pwrite(fd, view, position)
-                position += written
-                view = view[written:]
+        self.check()
+        try:
+            written = os.pwrite(fd, data, position)
+        except OSError as error:
+            raise self._failed(path, "a write", error) from error
+        if written < len(data):
+            self.write(fd, data[written:], position + written, path)
 
     def truncate(self, fd: int, size_bytes: int, path: Path) -> None:
         with self._latched(path, "truncation"):

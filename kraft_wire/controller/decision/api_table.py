@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Never, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Never, Protocol, TypeVar
 
 import msgspec
 
@@ -118,7 +118,8 @@ class Api(msgspec.Struct, frozen=True):
 
     def decide(self, state: ControllerState, request: Message, version: int, context: Context) -> Result:
         """Return the handler's decision. Raises ApiError if the whole request fails."""
-        return self.handler()(state, cast("Never", request), version, context)
+        handler: Callable[..., Result] = self.handler()
+        return handler(state, request, version, context)
 
     def error_response(self, request: Message, version: int, code: ErrorCode, message: str) -> Message:
         """Return the response that says that all of ``request`` failed with ``code``."""

@@ -124,8 +124,10 @@ class Decisions:
         """Return the time at which the next periodic task is due; now, if there is work to continue."""
         if self._can_work:
             return self._outbox.now.monotonic_ms
-        deadlines = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms()
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        task_ms, answer_ms = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms()
+        if task_ms is None or answer_ms is None:
+            return answer_ms if task_ms is None else task_ms
+        return min(task_ms, answer_ms)
 
     def committed(self, high_watermark: int) -> None:
         """Send the responses whose records are committed."""

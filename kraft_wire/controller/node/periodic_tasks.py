@@ -48,18 +48,21 @@ class Schedule:
     def __init__(self, tasks: Sequence[PeriodicTask]) -> None:
         self._tasks = {task.name: task for task in tasks}
         self._due_ms: dict[str, int] = {}
+        self._next_ms: int | None = None
 
     def activate(self, now_ms: int) -> None:
         """Schedule every task for the first time, one period after ``now_ms``."""
         self._due_ms = {task.name: now_ms + task.period_ms for task in self._tasks.values()}
+        self._find_next()
 
     def deactivate(self) -> None:
         """Run nothing until the next activation."""
         self._due_ms = {}
+        self._find_next()
 
     def next_deadline_ms(self) -> int | None:
         """Return the time at which the next task is due."""
-        return min(self._due_ms.values(), default=None)
+        return self._next_ms
 
     def take_due(self, now_ms: int) -> list[PeriodicTask]:
         """Return the tasks that are due, longest overdue first, and schedule each one period later."""
@@ -67,11 +70,16 @@ class Schedule:
         tasks = [self._tasks[name] for _, name in names]
         for task in tasks:
             self._due_ms[task.name] = now_ms + task.period_ms
+        self._find_next()
         return tasks
 
     def continue_soon(self, task: PeriodicTask, now_ms: int) -> None:
         """Schedule ``task`` again soon, because it has more to do."""
         self._due_ms[task.name] = now_ms + CONTINUE_AFTER_MS
+        self._find_next()
+
+    def _find_next(self) -> None:
+        self._next_ms = min(self._due_ms.values(), default=None)
 
 
 def _write_no_op(state: ControllerState, context: Context) -> Round:

@@ -14,11 +14,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from kraft_wire.configs.schema import (
     MIN_INSYNC_REPLICAS,
+    EffectiveConfig,
+    TopicFallbacks,
     effective_topic_configs,
+    fallback_topic_configs,
     refuse_nulls,
+    topic_fallbacks,
     validate_topic_configs,
 )
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
@@ -208,17 +213,32 @@ class _Creation:
         key = tuple(configs.items())
         echo = self._echoes.get(key)
         if echo is None:
-            echo = self._echoes[key] = [
-                CreatableTopicConfigs(
-                    name=config.name,
-                    value=None if config.sensitive else config.value,
-                    read_only=config.read_only,
-                    config_source=config.source,
-                    is_sensitive=config.sensitive,
-                )
-                for config in effective_topic_configs(self._state.config_layers, configs)
-            ]
+            layers = self._state.config_layers
+            if configs:
+                echo = _echo(effective_topic_configs(layers, configs))
+            else:
+                echo = _echo_of_fallbacks(topic_fallbacks(layers))
+            self._echoes[key] = echo
         return echo
+
+
+@lru_cache(maxsize=2)
+def _echo_of_fallbacks(fallbacks: TopicFallbacks) -> list[CreatableTopicConfigs]:
+    """Return the configs of a topic without overrides. From one request to the next they rarely change."""
+    return _echo(fallback_topic_configs(fallbacks))
+
+
+def _echo(configs: Iterable[EffectiveConfig]) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=config.name,
+            value=None if config.sensitive else config.value,
+            read_only=config.read_only,
+            config_source=config.source,
+            is_sensitive=config.sensitive,
+        )
+        for config in configs
+    ]
 
 
 def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:

@@ -6,11 +6,11 @@ Many partitions whose brokers are all active are made in columns, others one by 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
-from kraft_wire.controller.topics.placement import MANY_PARTITIONS, Assignment, Assignments
+from kraft_wire.controller.topics.placement import Assignment, Assignments
 from kraft_wire.metadata.features.metadata_version import partition_record_version
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """A request with more new partitions is rejected before it takes any memory (KAFKA-14204)."""
+
+MANY_PARTITIONS: Final = 3
+"""So many new partitions of a topic are made faster in columns than one by one."""
 
 
 def check_partition_total(partition_count: int) -> None:
@@ -80,15 +83,23 @@ def new_partition_records(
     """
     version = partition_record_version(view.metadata_version)
     if len(assignments) >= MANY_PARTITIONS and view.directories_supported:
-        replicas = np.array(assignments, np.int32)
-        broker_ids = np.unique(replicas)
-        if view.active.issuperset(broker_ids.tolist()):
+        broker_ids = _broker_ids(assignments)
+        if view.active.issuperset(broker_ids):
             from kraft_wire.metadata.partitions.column_creations import NewPartitions
 
-            directories = tuple(map(view.default_directory, broker_ids.tolist()))
-            return NewPartitions(topic_id, first_index, replicas, broker_ids, directories, version)
+            directories = tuple(map(view.default_directory, broker_ids))
+            replicas = np.array(assignments, np.int32)
+            return NewPartitions(topic_id, first_index, replicas, np.array(broker_ids), directories, version)
     one_by_one = assignments if isinstance(assignments, Sequence) else map(tuple, assignments.tolist())
     return partition_records(view, topic_id, first_index, list(one_by_one))
+
+
+def _broker_ids(assignments: Assignments) -> list[int]:
+    """Return the brokers of the assignments in ascending order."""
+    if isinstance(assignments, Sequence):
+        return sorted({broker_id for replicas in assignments for broker_id in replicas})
+    found: list[int] = np.unique(assignments).tolist()
+    return found
 
 
 def partition_records(

@@ -96,6 +96,8 @@ class _Stripes:
             self._shuffle()
         racks, start, partition = self._racks, self._first_rack, self._partition
         self._partition += 1
+        if len(racks) == 1:
+            return racks[0].first(partition, replication_factor)
         self._first_rack = (start + 1) % len(racks)
 
         leaders_rack = start
@@ -145,6 +147,12 @@ class _Rack:
         self.unfenced = _Brokers(unfenced, entropy)
         self.fenced = _Brokers(fenced, entropy)
 
+    def first(self, partition: int, count: int) -> Assignment:
+        """Return the first brokers that ``take`` would return."""
+        unfenced = self.unfenced.first(partition, count)
+        missing = count - len(unfenced)
+        return unfenced + self.fenced.first(partition, missing) if missing else unfenced
+
     def take(self, partition: int) -> int | None:
         broker = self.unfenced.take(partition)
         return self.fenced.take(partition) if broker is None else broker
@@ -175,6 +183,13 @@ class _Brokers:
         broker = ids[(self._start + self._taken) % len(ids)]
         self._taken += 1
         return broker
+
+    def first(self, partition: int, count: int) -> Assignment:
+        """Return the first brokers that this partition takes, at most all, if every one before it took some."""
+        size = len(self.ids)
+        begin = (self._start + partition) % size
+        end = begin + min(count, size)
+        return tuple(self.ids[begin:end] + self.ids[: max(end - size, 0)])
 
     def turns(
         self, orders: Sequence[list[int]], partitions: NDArray[np.intp], period: int, count: int

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
-from kraft_wire.columnar.partition_records import encode_new_partitions
-from kraft_wire.log.record import record_spans
+from kraft_wire.columnar.partition_records import encode_new_partitions, new_partition_values
+from kraft_wire.log.record import encode_records, record_spans
 from kraft_wire.metadata.partitions.columns import Block
 from kraft_wire.metadata.partitions.partition import RECOVERED, PartitionRef
 from kraft_wire.metadata.partitions.partitions import Partitions
@@ -19,6 +19,9 @@ from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+MANY: Final = 24
+"""From so many new partitions on, they are encoded faster in columns than one by one."""
 
 
 class NewPartitions(msgspec.Struct, frozen=True):
@@ -46,11 +49,18 @@ class NewPartitions(msgspec.Struct, frozen=True):
 
     def encode(self, first_delta: int) -> bytes:
         """Return the records as they stand in a batch, from this offset delta on."""
+        if len(self) < MANY:
+            return b"".join(encode_records(self._values(), first_delta=first_delta))
         ids = np.frombuffer(b"".join(self.directories), np.uint8).reshape(-1, 16)
         directories = ids[self._places()].reshape(len(self), -1)
         return encode_new_partitions(
             self.topic_id, self.first_index, self.replicas, directories, self.version, first_delta
         )
+
+    def _values(self) -> list[bytes]:
+        directories = dict(zip(self.broker_ids.tolist(), self.directories, strict=True))
+        assignments = self.replicas.tolist()
+        return new_partition_values(self.topic_id, self.first_index, assignments, directories, self.version)
 
     def records(self) -> list[tuple[Message, int]]:
         """Return the records one by one, with their versions."""

@@ -23,12 +23,12 @@ from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import Mistakes
 from kraft_wire.server.network.held_bytes import HeldBytes
+from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
 
-RECEIVE_BYTES = 64 * 1024
 API_KEY_BYTES = 2
 TURN_S = 0.002
 """A connection that has sent many requests is served for so long, then all others have their turn."""
@@ -157,16 +157,17 @@ class Connection:
     # Requests.
 
     async def _read(self) -> None:
-        while data := await self._stream.receive_some(RECEIVE_BYTES):
+        while data := await receive(self._stream):
             self._received_at_s = trio.current_time()
             self._wire.receive(data)
-            self._held.note(self)
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
                 self._waiting_bytes = len(whole)
                 while not self._wire.has_room or self._is_writing:
+                    self._held.note(self)
                     await self._room_made()
                 if self._has_to_wait(whole):
+                    self._held.note(self)
                     await self._turns.wait()
                     if self._is_gone():
                         return
@@ -176,10 +177,11 @@ class Connection:
                 else:
                     self._serve(self._wire.take(whole))
                 self._waiting_bytes = 0
-                self._held.note(self)
                 if trio.current_time() > turn_ends_s:
+                    self._held.note(self)
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
+            self._held.note(self)
 
     def _has_to_wait(self, whole: bytes) -> bool:
         """Whether others have their turn before this request. Those of brokers and controllers don't wait."""
@@ -225,7 +227,8 @@ class Connection:
         """Send the next response, if it is ready."""
         if not self._closed:
             self._sender.send_ready()
-            self._held.note(self)
+            if self._wire.has_slots or self._sender.is_sending:
+                self._held.note(self)
 
     def _moved(self) -> None:
         """Take note that bytes have left: there may be room for another request."""

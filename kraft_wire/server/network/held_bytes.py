@@ -34,8 +34,10 @@ class HeldBytes:
 
     def note(self, holder: Holder) -> None:
         """Take note that a connection holds more or less than before."""
-        now = holder.held_bytes
-        self._total += now - self._held.get(holder, 0)
+        now, before = holder.held_bytes, self._held.get(holder, 0)
+        if now == before:
+            return
+        self._total += now - before
         self._held[holder] = now
         if self._total > self._max_bytes:
             largest = max(self._held, key=self._held.__getitem__)

@@ -69,6 +69,8 @@ def report_records(
 def _sum_up_topics(records: Sequence[VersionedRecord]) -> bool:
     """Log the number of topics instead of each one, if they are many: a line takes time. Returns whether they
     are."""
+    if len(records) <= MOST_TOPIC_LINES:
+        return False
     for record_class, event in ((TopicRecord, "topics created"), (RemoveTopicRecord, "topics deleted")):
         topics = [record for record, _ in records if isinstance(record, record_class)]
         if len(topics) > MOST_TOPIC_LINES:

@@ -37,6 +37,9 @@ class Segment:
         self.path = folder / segment_file_name(base_offset)
         self.fd = fd
         self._disk = disk
+        self._index_paths = [
+            folder / segment_file_name(base_offset, suffix) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+        ]
         self._index_sizes = [0, 0]
         self._index_fds: list[int] = []
 
@@ -116,7 +119,7 @@ class Segment:
     def write_indexes(self) -> None:
         """Write the indexes' files if they don't match the indexes. Raises DiskFailed."""
         for which, contents in enumerate((self.index.offset_file(), self.index.time_file())):
-            path = self._index_path(which)
+            path = self._index_paths[which]
             if not path.exists() or path.read_bytes() != contents:
                 fd = self._disk.create(path)
                 try:
@@ -136,13 +139,9 @@ class Segment:
 
     def _append_to_index(self, which: int, entry: bytes) -> None:
         if not self._index_fds:
-            self._index_fds = [os.open(self._index_path(n), os.O_WRONLY | os.O_CLOEXEC) for n in (0, 1)]
-        self._disk.write(self._index_fds[which], entry, self._index_sizes[which], self._index_path(which))
+            self._index_fds = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in self._index_paths]
+        self._disk.write(self._index_fds[which], entry, self._index_sizes[which], self._index_paths[which])
         self._index_sizes[which] += len(entry)
-
-    def _index_path(self, which: int) -> Path:
-        suffix = (INDEX_SUFFIX, TIME_INDEX_SUFFIX)[which]
-        return self.folder / segment_file_name(self.base_offset, suffix)
 
     def zero_after_end(self) -> None:
         """Fill the rest of the file's last block with zeros, on the disk as well once it is flushed.
