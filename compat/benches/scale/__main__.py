@@ -11,6 +11,8 @@ from pathlib import Path
 from compat.benches.machine import this_machine
 from compat.benches.scale.abuse import measure_abuse
 from compat.benches.scale.ends import EndFigures, EndSizes, measure_ends
+from compat.benches.scale.growth import Grown, measure_growth
+from compat.benches.scale.plots import plot_growth
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.tool_server import ToolServer
@@ -18,6 +20,7 @@ from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 from compat.harness.waiting import WaitTimeout
 
+GROWTH = (10_000, 40_000, 160_000, 640_000, 2_000_000)
 KINDS: tuple[ControllerKind, ...] = ("ours", "java")
 
 
@@ -32,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for kind in options.kinds:
                 _show_abuse(kind)
             return 0
-        for partitions in options.partitions:
+        if options.growth:
+            _plot_growth(options)
+            return 0
+        for partitions in options.partitions or [640_000]:
             for controllers in options.controllers:
                 sizes = EndSizes(controllers, options.brokers, partitions)
                 for kind in options.kinds:
@@ -49,10 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="compat.benches.scale", description=__doc__)
-    parser.add_argument("--partitions", type=int, nargs="+", default=[640_000])
+    parser.add_argument("--partitions", type=int, nargs="+", help="the sizes of the clusters")
     parser.add_argument("--brokers", type=int, default=4)
     parser.add_argument("--controllers", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--abuse", action="store_true", help="let one client ask for too much instead")
+    sizes = ", ".join(f"{size:,}" for size in GROWTH)
+    growth = f"plot the costs of clusters of other sizes ({sizes}) into this SVG file instead"
+    parser.add_argument("--growth", type=Path, metavar="FILE", help=growth)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     return parser
 
@@ -77,6 +86,23 @@ def _show_abuse(kind: ControllerKind) -> None:
             print(f"{abused.name:<62} {abused.took_s:6.2f} s, {waited}, {memory}", flush=True)
             for failure in abused.failures:
                 print(f"  {failure}")
+
+
+def _plot_growth(options: argparse.Namespace) -> None:
+    sizes = [
+        EndSizes(brokers=options.brokers, partitions=partitions)
+        for partitions in options.partitions or GROWTH
+    ]
+    grown: list[Grown] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        for kind in options.kinds:
+            for each in measure_growth(kind, sizes, Path(folder), tools):
+                grown.append(each)
+                print(each, flush=True)
+    options.growth.write_text(plot_growth(grown), encoding="utf-8")
 
 
 def _show(figures: EndFigures) -> None:

@@ -79,10 +79,10 @@ def measure_ends(
             for id in range(1, sizes.brokers + 1)
         ]
         created_per_s = create_topics(leader.port, sizes)
-        resident_bytes = _settled_bytes(leader)
+        resident_bytes = settled_bytes(leader)
         *others, crashing, stopping = brokers
         stopping.close()
-        stopped = _measure(quorum, leader, [*others, crashing], lambda: _shut_down(leader.port, stopping))
+        stopped = _measure(quorum, leader, [*others, crashing], lambda: shut_down(leader.port, stopping))
         crashing.close()
         crashed = _measure(quorum, leader, others, lambda: _wait_for_fencing(leader.port))
         for broker in others:
@@ -107,7 +107,7 @@ def _measure(
     return Ended(took_s, pulse.longest_ms, epoch - epoch_before, more_bytes, tuple(pulse.failures))
 
 
-def _shut_down(port: int, broker: PretendBroker) -> float:
+def shut_down(port: int, broker: PretendBroker) -> float:
     """Ask for a controlled shutdown until it is granted; return the seconds that it took."""
     request = msgspec.structs.replace(broker.heartbeat(), want_shut_down=True)
     began = time.perf_counter()
@@ -143,7 +143,7 @@ def _end_offset(client: WireClient) -> int:
     return describe_quorum(client).topics[0].partitions[0].high_watermark
 
 
-def _settled_bytes(controller: Controller) -> int:
+def settled_bytes(controller: Controller) -> int:
     """Return the resident memory when the controller has been idle for a while."""
     process = controller.running_process
     while True:
