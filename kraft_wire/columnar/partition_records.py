@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -83,18 +84,19 @@ def new_partition_values(
     for index, assignment in enumerate(map(tuple, assignments), first_index):
         tail = tails.get(assignment)
         if tail is None:
-            tail = tails[assignment] = topic_id + _tail(assignment, directories)
+            own = tuple([directories[broker_id] for broker_id in assignment])
+            tail = tails[assignment] = topic_id + _tail(assignment, own)
         values.append(_HEAD.pack(FRAME_VERSION, PartitionRecord.API_KEY, version, index) + tail)
     return values
 
 
-def _tail(assignment: tuple[int, ...], directories: Mapping[int, Uuid]) -> bytes:
+@lru_cache(maxsize=1024)
+def _tail(assignment: tuple[int, ...], directories: tuple[Uuid, ...]) -> bytes:
     length = uvarint(len(assignment) + 1)
     brokers = length + struct.pack(f">{len(assignment)}i", *assignment)
     leader = brokers[len(length) : len(length) + 4]
-    replica_directories = length + b"".join([directories[broker_id] for broker_id in assignment])
     return b"".join(
-        (brokers, brokers, _EMPTY_ARRAY * 2, leader, bytes(8), replica_directories, _NO_TAGGED_FIELDS)
+        (brokers, brokers, _EMPTY_ARRAY * 2, leader, bytes(8), length, *directories, _NO_TAGGED_FIELDS)
     )
 
 
