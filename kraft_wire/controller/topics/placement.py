@@ -185,7 +185,7 @@ class _Brokers:
         return broker
 
     def first(self, partition: int, count: int) -> Assignment:
-        """Return the first brokers that this partition takes, at most all, if every one before it took some."""
+        """Return the first brokers that this partition takes, at most all. Every one before it took some."""
         size = len(self.ids)
         begin = (self._start + partition) % size
         end = begin + min(count, size)
