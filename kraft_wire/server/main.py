@@ -83,6 +83,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
+                accepting.start_soon(acceptor.complain)
                 for listener in bound:
                     accepting.start_soon(acceptor.serve, listener)
                 received = signal.Signals(await anext(signals))

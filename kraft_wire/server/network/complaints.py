@@ -10,6 +10,7 @@ from kraft_wire.server.logging import get_logger
 
 log = get_logger(__name__)
 
+REPORT_REST_S: Final = 5.0
 REFUSAL_INTERVAL_S: Final = 10.0
 MISTAKE_INTERVAL_S: Final = 1.0
 MOST_MISTAKES: Final = 20
@@ -34,6 +35,13 @@ class WarningLimit:
         if self._logged == self._most:
             return 0
         self._logged += 1
+        return self._take()
+
+    def rest(self, now_s: float) -> int:
+        """Return the number since the last time, if the interval is over: nothing may come that tells it."""
+        return self._take() if now_s >= self._interval_ends_s else 0
+
+    def _take(self) -> int:
         count, self._unlogged = self._unlogged, 0
         return count
 
@@ -50,6 +58,11 @@ class Refusals:
             log.warning(
                 "connections refused", listener=listener, reason=reason, refused=count, open=open_count
             )
+
+    def report_rest(self) -> None:
+        """Log the count of those since the last warning, if it is time."""
+        if count := self._limit.rest(trio.current_time()):
+            log.warning("connections refused", refused=count)
 
 
 class Mistakes:
@@ -68,6 +81,11 @@ class Mistakes:
     def refused(self, peer: str, client_id: str, reason: str) -> None:
         """Count a request that was refused before it was decoded, and log it if it is time."""
         self._add("request refused", peer=peer, client_id=client_id, reason=reason)
+
+    def report_rest(self) -> None:
+        """Log the number of those since the last warning, if it is time."""
+        if count := self._limit.rest(trio.current_time()):
+            log.warning("more bad requests", left_out=count)
 
     def _add(self, event: str, **fields: str) -> None:
         if count := self._limit.add(trio.current_time()):

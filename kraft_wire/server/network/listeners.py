@@ -15,7 +15,7 @@ from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.network.complaints import Refusals
+from kraft_wire.server.network.complaints import REPORT_REST_S, Refusals
 from kraft_wire.server.network.connection import Connection, Limits, Shared
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.server_side import Slot
@@ -122,6 +122,13 @@ class Acceptor:
     async def give_turns(self) -> None:
         """Let clients go on that wait for their turn, until cancelled."""
         await self._shared.turns.run()
+
+    async def complain(self) -> None:
+        """Log how often warnings were left out, when nothing follows that would tell it, until cancelled."""
+        while True:
+            await trio.sleep(REPORT_REST_S)
+            self._refusals.report_rest()
+            self._shared.mistakes.report_rest()
 
     async def drain(self) -> None:
         """Wait up to DRAIN_SECONDS for responses that are ready to leave."""

@@ -22,6 +22,12 @@ def test_one_number_an_interval_and_all_are_counted() -> None:
     assert [limit.add(now_s) for now_s in (5.0, 5.0, 14.9, 15.0, 15.1, 30.0, 40.0)] == [1, 0, 0, 3, 0, 2, 1]
 
 
+def test_the_rest_is_returned_once_when_the_interval_is_over() -> None:
+    limit = WarningLimit(10.0)
+    assert [limit.add(now_s) for now_s in (5.0, 6.0, 7.0)] == [1, 0, 0]
+    assert [limit.rest(now_s) for now_s in (14.9, 15.0, 15.0)] == [0, 2, 0]
+
+
 def test_some_numbers_an_interval() -> None:
     limit = WarningLimit(10.0, most=2)
     assert [limit.add(now_s) for now_s in (5.0, 6.0, 7.0, 15.0, 15.0, 16.0)] == [1, 1, 0, 2, 1, 0]
@@ -61,3 +67,19 @@ async def test_many_mistakes_are_a_few_warnings_a_second(
         "error": "fault 2000",
         "left_out": 1000 - MOST_MISTAKES,
     }
+
+
+async def test_what_was_left_out_last_is_told_later(
+    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+) -> None:
+    mistakes, refusals = Mistakes(), Refusals()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(MOST_MISTAKES + 3):
+            mistakes.add("127.0.0.1:1", "a fault")
+            refusals.add("CONTROLLER", "too many connections", 7)
+        caplog.clear()
+        for _ in range(2):
+            await trio.sleep(REFUSAL_INTERVAL_S)
+            mistakes.report_rest()
+            refusals.report_rest()
+    assert _fields(caplog) == [{"left_out": 3}, {"refused": MOST_MISTAKES + 2}]
