@@ -32,7 +32,7 @@ from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at
 from kraft_wire.raft.outgoing import Call, Outgoing
-from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, check_transition
+from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
 
 
 class QuorumState:
@@ -159,7 +159,8 @@ class QuorumState:
         if old.epoch < LAST_EPOCH <= state.epoch:
             self.emit(EpochsUsedUp(state.epoch))
         if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
-            for request_id in self.outgoing.forget_all():
+            found_id = _found_leader_id(old, state)
+            for request_id in self.outgoing.forget_all(keep_search_of=found_id):
                 self.emit(CancelRequest(request_id))
             self._abandon_snapshot(old)
         if isinstance(old, Leader):
@@ -277,6 +278,15 @@ class QuorumState:
         """Return the id of a snapshot of everything below ``end_offset``. Raises KeyError for an offset that
         the log doesn't hold."""
         return SnapshotId(end_offset, self.log.epoch_at(end_offset - 1))
+
+
+def _found_leader_id(old: RoleState, new: RoleState) -> int | None:
+    """Return the leader that an unattached node finds in its epoch; None for other transitions.
+
+    A Fetch to it that is in flight asks for what the follower wants, so its connection stays open.
+    """
+    is_found = isinstance(old, Unattached) and isinstance(new, Follower) and old.epoch == new.epoch
+    return new.leader_id if is_found else None
 
 
 def _latest_known_epoch(durable: DurableState) -> int | None:
