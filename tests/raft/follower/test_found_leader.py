@@ -30,9 +30,9 @@ def voted() -> tuple[CoreQuorum, QuorumNode, QuorumNode]:
     return quorum, candidate, voter
 
 
-def announce(leader: QuorumNode, voter: QuorumNode) -> list[raft_effects.Effect]:
-    """Let a voter hear that a node leads its epoch."""
-    asked = begin.PartitionData(leader_id=leader.id, leader_epoch=voter.running.epoch)
+def announce(leader: QuorumNode, voter: QuorumNode, later_epochs: int = 0) -> list[raft_effects.Effect]:
+    """Let a voter hear that a node leads its epoch, or one that is later by so many."""
+    asked = begin.PartitionData(leader_id=leader.id, leader_epoch=voter.running.epoch + later_epochs)
     request = begin.BeginQuorumEpochRequest(
         cluster_id=CLUSTER_ID,
         voter_id=voter.id,
