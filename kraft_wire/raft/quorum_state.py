@@ -38,7 +38,6 @@ from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at
 from kraft_wire.raft.outgoing import Call, Outgoing
 from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
 
-
 LEADER_RECORD_WAIT_MS: Final = 1000
 """The time after which quorum-state names a leader that was found in an epoch that it has already: a failover
 doesn't wait for that write."""
