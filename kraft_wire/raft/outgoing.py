@@ -89,19 +89,20 @@ class Outgoing:
             del self._in_flight[_slot(call.peer, type(call.request))]
         return call
 
-    def forget_all(self, *, keep_search_of: int | None = None) -> list[int]:
+    def forget_all(self, *, leader_id: int | None = None, keep_search_of: int | None = None) -> list[int]:
         """Forget all calls and backoffs, because the role that they belong to is over. A Fetch to the leader
         ``keep_search_of``, which was sent to search for it, is kept.
 
-        Returns the ids of the other fetches: their connections may be blocked by a peer that answers late.
+        Returns the id of the fetch to ``leader_id``, the leader until now: it may answer late, and its
+        connection is blocked until then. Other nodes answer at once that they don't lead.
         """
         fetches = {slot: id for slot, id in self._in_flight.items() if slot[1] is Lane.FETCH}
-        kept = {slot: fetches.pop(slot) for slot in list(fetches) if slot[0] == keep_search_of}
+        kept = {slot: id for slot, id in fetches.items() if slot[0] == keep_search_of}
         self._calls = {id: msgspec.structs.replace(self._calls[id], is_search=True) for id in kept.values()}
         self._in_flight = kept
         self._failures.clear()
         self._backoff_until_ms.clear()
-        return list(fetches.values())
+        return [id for slot, id in fetches.items() if slot[0] == leader_id]
 
     def take_expired(self, now_ms: int) -> Iterator[tuple[int, Call]]:
         """Remove the calls that are overdue, and yield them with their ids."""

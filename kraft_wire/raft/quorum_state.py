@@ -169,12 +169,16 @@ class QuorumState:
         if old.epoch < LAST_EPOCH <= state.epoch:
             self.emit(EpochsUsedUp(state.epoch))
         if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
-            found_id = _found_leader_id(old, state)
-            for request_id in self.outgoing.forget_all(keep_search_of=found_id):
-                self.emit(CancelRequest(request_id))
+            self._abandon_requests(old)
             self._abandon_snapshot(old)
         if isinstance(old, Leader):
             self.emit(LostLeadership(old.epoch, self.leader_id))
+
+    def _abandon_requests(self, old: RoleState) -> None:
+        leader_id = old.leader_id if isinstance(old, Follower) else None
+        found_id = _found_leader_id(old, self.state)
+        for request_id in self.outgoing.forget_all(leader_id=leader_id, keep_search_of=found_id):
+            self.emit(CancelRequest(request_id))
 
     def _abandon_snapshot(self, old: RoleState) -> None:
         following = old.following if isinstance(old, Follower) else None

@@ -107,14 +107,44 @@ def test_a_leader_whose_connection_breaks_with_the_search_is_gone() -> None:
     assert is_gone(voter)
 
 
-def test_a_search_at_another_node_ends_when_the_leader_is_found() -> None:
-    """Its connection may be blocked by a node that answers late."""
+def test_a_search_at_another_node_is_forgotten_when_the_leader_is_found() -> None:
+    """Its connection stays open: a node that doesn't lead answers at once."""
     _, candidate, voter = voted()
     search = fetches(voter.effects)[-1]
     leader = next(node for node in voter.quorum.nodes.values() if node not in (candidate, voter))
     effects = announce(leader, voter)
-    assert raft_effects.CancelRequest(search.request_id) in effects
+    assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in effects)
     assert [fetch.peer.id for fetch in fetches(effects)] == [leader.id]
+    late = answer(voter, search.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    assert fetches(late) == []
+    assert not is_gone(voter)
+
+
+def test_a_search_at_the_candidate_does_not_close_the_connection_to_it() -> None:
+    """The leader resigned, so the voter asked others who leads. Then it votes, and asks the candidate."""
+    quorum = ready()
+    candidate, voter = first_and_second(quorum)
+    leader = quorum.leader
+    quorum.isolate(voter.id)
+    resigned = fetches(voter.effects)[-1]
+    assert resigned.peer.id == leader.id
+    effects = answer(voter, resigned.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader.id)
+    assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id]
+    begun = len(voter.effects)
+    ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
+    effects = voter.effects[begun:]
+    assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in effects)
+    assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id]
+
+
+def test_a_fetch_that_the_last_leader_may_answer_late_is_cancelled() -> None:
+    quorum = ready()
+    candidate, voter = first_and_second(quorum)
+    quorum.isolate(voter.id)
+    parked = fetches(voter.effects)[-1]
+    begun = len(voter.effects)
+    ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
+    assert raft_effects.CancelRequest(parked.request_id) in voter.effects[begun:]
 
 
 @pytest.mark.parametrize("seed", range(25))
