@@ -10,7 +10,7 @@ Java, a node starts one when it starts, when its leader resigns, and when the co
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -307,16 +307,21 @@ def hurry_election(quorum: QuorumState, before: RoleState) -> None:
 
     ``before`` is our state before its request. If that request has raised our epoch, an election is needed in
     any case. If others may elect that voter without us, it first has time to announce itself, because we
-    would depose it.
+    would depose it. A leader that it ends doesn't hurry: the two could end each other again and again.
     """
     state, now_ms = quorum.state, quorum.now.monotonic_ms
     if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
         start_election_at(quorum, state, min(state.deadline_ms, now_ms))
-    elif isinstance(state, Unattached) and state.voted is None and state.leader_id is None:
+    elif _is_free(state) and not isinstance(before, Leader):
         due_ms = quorum.failover_deadline_ms() if quorum.lost_elections else now_ms
         due_ms += 0 if is_our_vote_needed(quorum, before) else yield_ms(quorum)
         # Not a transition: only the deadline is earlier.
         quorum.state = msgspec.structs.replace(state, deadline_ms=min(state.deadline_ms, due_ms))
+
+
+def _is_free(state: RoleState) -> TypeGuard[Unattached]:
+    """Whether a node has neither a leader nor a candidate in its epoch."""
+    return isinstance(state, Unattached) and state.voted is None and state.leader_id is None
 
 
 def start_election_at(quorum: QuorumState, state: Follower, deadline_ms: int) -> None:
