@@ -75,6 +75,7 @@ class RaftCore:
         rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
         elections.stop_if_done(quorum)
+        quorum.record_leader()
         answer_votes.settle_doubts(quorum)
         if self._progress() != seen:
             serve_fetch.answer_parked(quorum)
@@ -99,6 +100,7 @@ class RaftCore:
             quorum.doubts.next_deadline_ms(),
             quorum.cleaning_deadline_ms,
             quorum.stop_deadline_ms,
+            quorum.leader_record_due_ms,
             quorum.outgoing.next_deadline_ms(quorum.now.monotonic_ms),
             elections.role_deadline_ms(quorum),
             duties.next_deadline_ms(quorum),

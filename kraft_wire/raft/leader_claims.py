@@ -53,7 +53,7 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     """Learn from an answer who leads. Returns whether the contents of the answer count.
 
     They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. A peer
-    whose answer was of no use is not asked again for a backoff.
+    whose answer was of no use is not asked again for a backoff, unless it has told meanwhile that it leads.
     """
     if claim.epoch > LAST_EPOCH:
         quorum.back_off(call)
@@ -68,7 +68,7 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
         counts = False
     if counts:
         quorum.outgoing.succeeded(call.peer)
-    elif quorum.state is before:
+    elif quorum.state is before and not call.is_search:
         quorum.back_off(call)
     return counts
 

@@ -40,12 +40,14 @@ def _slot(peer: Peer, request_type: type[Message]) -> tuple[int, Lane]:
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request in flight, and the epoch in which it was sent."""
+    """A request in flight, and the epoch in which it was sent. ``is_search``: it is a Fetch that looks for
+    the leader, from before the peer was known to lead. The peer may have answered before it led."""
 
     peer: Peer
     request: Message
     epoch: int
     deadline_ms: int
+    is_search: bool = False
 
 
 class Outgoing:
@@ -87,17 +89,20 @@ class Outgoing:
             del self._in_flight[_slot(call.peer, type(call.request))]
         return call
 
-    def forget_all(self) -> list[int]:
-        """Forget all calls and backoffs, because the role that they belong to is over.
+    def forget_all(self, *, leader_id: int | None = None, keep_search_of: int | None = None) -> list[int]:
+        """Forget all calls and backoffs, because the role that they belong to is over. A Fetch to the leader
+        ``keep_search_of``, which was sent to search for it, is kept.
 
-        Returns the ids of the fetches: their connections may be blocked by a peer that answers late.
+        Returns the id of the fetch to ``leader_id``, the leader until now: it may answer late, and its
+        connection is blocked until then. Other nodes answer at once that they don't lead.
         """
-        fetches = [request_id for (_, lane), request_id in self._in_flight.items() if lane is Lane.FETCH]
-        self._calls.clear()
-        self._in_flight.clear()
+        fetches = {slot: id for slot, id in self._in_flight.items() if slot[1] is Lane.FETCH}
+        kept = {slot: id for slot, id in fetches.items() if slot[0] == keep_search_of}
+        self._calls = {id: msgspec.structs.replace(self._calls[id], is_search=True) for id in kept.values()}
+        self._in_flight = kept
         self._failures.clear()
         self._backoff_until_ms.clear()
-        return fetches
+        return [id for slot, id in fetches.items() if slot[0] == leader_id]
 
     def take_expired(self, now_ms: int) -> Iterator[tuple[int, Call]]:
         """Remove the calls that are overdue, and yield them with their ids."""

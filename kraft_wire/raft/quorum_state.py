@@ -7,7 +7,11 @@ new role if it is durable, and reports lost leadership.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+import msgspec
+
+from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
@@ -32,7 +36,11 @@ from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at
 from kraft_wire.raft.outgoing import Call, Outgoing
-from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, check_transition
+from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
+
+LEADER_RECORD_WAIT_MS: Final = 1000
+"""The time after which quorum-state names a leader that was found in an epoch that it has already: a failover
+doesn't wait for that write."""
 
 
 class QuorumState:
@@ -65,9 +73,11 @@ class QuorumState:
         self.no_vote_up_to_epoch = min(durable.no_vote_up_to_epoch, LAST_EPOCH)
         self.committed_at_start = durable.committed_offset
         self.recorded_epoch = 0 if durable.election is None else durable.election.leader_epoch
+        self.leader_record_due_ms: int | None = None
         self.lost_elections = 0
         self.yielded_in_epoch = -1
         self.doubts = Doubts()
+        self._recorded = durable.election
         self._highest_high_watermark: int | None = None
         self._rng = rng
         self._effects: list[Effect] = []
@@ -155,21 +165,52 @@ class QuorumState:
         check_transition(old, state)
         self.state = state
         if state.ROLE in DURABLE:
-            self.persist()
+            self._record(state.election)
         if old.epoch < LAST_EPOCH <= state.epoch:
             self.emit(EpochsUsedUp(state.epoch))
         if (old.ROLE, old.epoch) != (state.ROLE, state.epoch):
-            for request_id in self.outgoing.forget_all():
-                self.emit(CancelRequest(request_id))
+            self._abandon_requests(old)
             self._abandon_snapshot(old)
         if isinstance(old, Leader):
             self.emit(LostLeadership(old.epoch, self.leader_id))
+
+    def _abandon_requests(self, old: RoleState) -> None:
+        leader_id = old.leader_id if isinstance(old, Follower) else None
+        found_id = _found_leader_id(old, self.state)
+        for request_id in self.outgoing.forget_all(leader_id=leader_id, keep_search_of=found_id):
+            self.emit(CancelRequest(request_id))
 
     def _abandon_snapshot(self, old: RoleState) -> None:
         following = old.following if isinstance(old, Follower) else None
         if following is not None and following.snapshot is not None:
             self.emit(AbandonSnapshot(following.snapshot.id))
             following.snapshot = None
+
+    def _record(self, election: ElectionState) -> None:
+        """Write quorum-state, at once unless only the leader is new.
+
+        Safety needs the epoch and the vote (Raft's persistent state). A node that forgets in a crash who led
+        its epoch may grant its free vote to another candidate of that epoch. That one can't win: a majority
+        voted for the leader, and remembers it. Java writes the leader at once, too, but a node that voted
+        doesn't read it again (QuorumState.initialize).
+
+        A leader's own record is never late. A Java controller that took over the folder of a candidate would
+        ask for votes in the same epoch again; it must not lead an epoch that has records already.
+        """
+        recorded = self._recorded
+        is_known = recorded is not None and election == msgspec.structs.replace(
+            recorded, leader_id=election.leader_id
+        )
+        if not is_known or election.leader_id == self.config.node_id:
+            self.persist()
+        elif election != recorded and self.leader_record_due_ms is None:
+            self.leader_record_due_ms = self.now.monotonic_ms + LEADER_RECORD_WAIT_MS
+
+    def record_leader(self, *, is_last: bool = False) -> None:
+        """Write the leader down if that is due, or this is the last chance before the node stops."""
+        due_ms = self.leader_record_due_ms
+        if due_ms is not None and (is_last or due_ms <= self.now.monotonic_ms):
+            self.persist()
 
     def persist(self) -> None:
         """Emit the effect that writes quorum-state.
@@ -178,6 +219,7 @@ class QuorumState:
         """
         self._drop_unseen_write()
         election, voters = self.state.election, self.history.voters
+        self._recorded, self.leader_record_due_ms = election, None
         self.emit(PersistElectionState(election, self.history.kraft_version, voters.ids))
 
     def _drop_unseen_write(self) -> None:
@@ -277,6 +319,15 @@ class QuorumState:
         """Return the id of a snapshot of everything below ``end_offset``. Raises KeyError for an offset that
         the log doesn't hold."""
         return SnapshotId(end_offset, self.log.epoch_at(end_offset - 1))
+
+
+def _found_leader_id(old: RoleState, new: RoleState) -> int | None:
+    """Return the leader that an unattached node finds in its epoch; None for other transitions.
+
+    A Fetch to it that is in flight asks for what the follower wants, so its connection stays open.
+    """
+    is_found = isinstance(old, Unattached) and isinstance(new, Follower) and old.epoch == new.epoch
+    return new.leader_id if is_found else None
 
 
 def _latest_known_epoch(durable: DurableState) -> int | None:

@@ -92,7 +92,8 @@ TRANSITIONS: Final[Mapping[Role, Mapping[Role, EpochRule]]] = {
 }
 
 DURABLE: Final = frozenset({Role.UNATTACHED, Role.CANDIDATE, Role.LEADER, Role.FOLLOWER})
-"""The roles that are on stable storage before the node acts in them. The others only forget state."""
+"""The roles whose epoch and vote are on stable storage before the node acts in them. The others only forget
+state."""
 
 
 class FetchingSnapshot(msgspec.Struct):

@@ -99,14 +99,25 @@ class Disk:
 
     def replace(self, path: Path, data: bytes) -> None:
         """Give a small file new contents. Readers see the old or the new contents, also after a crash."""
+        self.rename(self._write_temporary(path, data, flush=True), path)
+
+    def replace_derived(self, path: Path, data: bytes) -> None:
+        """Give a small file new contents without waiting for the disk. After a power cut it may be old or
+        empty, so it must be one that can be made again."""
+        temporary = self._write_temporary(path, data, flush=False)
+        with self._latched(temporary, f"renaming it to {path.name}"):
+            temporary.rename(path)
+
+    def _write_temporary(self, path: Path, data: bytes, *, flush: bool) -> Path:
         temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
         fd = self.create(temporary)
         try:
             self.write(fd, data, 0, temporary)
-            self.flush_data(fd, temporary)
+            if flush:
+                self.flush_data(fd, temporary)
         finally:
             os.close(fd)
-        self.rename(temporary, path)
+        return temporary
 
 
 def read_at(fd: int, position: int, size_bytes: int) -> bytes:

@@ -11,7 +11,7 @@ from kraft_wire.sim.scheduler import MS
 from tests.sim.planted_bugs import planted
 from tests.sim.scenario import Scenario
 
-SEEDS = range(10)
+SEEDS = range(20)
 
 
 def older_records_come_back(seed: int, *, controllers: bool) -> None:

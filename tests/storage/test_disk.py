@@ -52,9 +52,9 @@ def test_a_short_read_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     os.close(fd)
 
 
-def test_a_file_is_replaced_at_once_and_flushed(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the calls that change files or flush them, in order."""
     steps: list[str] = []
 
     def noting(name: str, real: Callable[..., object]) -> Callable[..., object]:
@@ -67,11 +67,34 @@ def test_a_file_is_replaced_at_once_and_flushed(
     for name in ("pwrite", "fdatasync", "fsync"):
         monkeypatch.setattr(os, name, noting(name, getattr(os, name)))
     monkeypatch.setattr(Path, "rename", noting("rename", Path.rename))
+    return steps
+
+
+def test_a_file_is_replaced_at_once_and_flushed(disk: Disk, tmp_path: Path, steps: list[str]) -> None:
     (tmp_path / "file").write_bytes(b"old and longer")
     disk.replace(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
     assert steps == ["pwrite", "fdatasync", "rename", "fsync"]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_derived_file_is_replaced_without_a_flush(disk: Disk, tmp_path: Path, steps: list[str]) -> None:
+    (tmp_path / "file").write_bytes(b"old and longer")
+    disk.replace_derived(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert steps == ["pwrite", "rename"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_rename_of_a_derived_file_fails_for_good(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", failing)
+        with pytest.raises(DiskFailed, match="renaming it to file"):
+            disk.replace_derived(tmp_path / "file", b"new")
+    with pytest.raises(DiskFailed):
+        disk.replace_derived(tmp_path / "file", b"new")
 
 
 def test_folders_are_made_with_their_parents(disk: Disk, tmp_path: Path) -> None:

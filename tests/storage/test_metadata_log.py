@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -264,6 +265,20 @@ def test_epochs_are_kept_in_memory_and_in_the_checkpoint(tmp_path: Path) -> None
     assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n3\n1 0\n3 4\n4 7\n"
     log.close()
     assert open_log(tmp_path).epochs.entries == expected
+
+
+def test_only_the_first_epoch_checkpoint_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failover doesn't wait for it. The first one shows that there were records."""
+    log = open_log(tmp_path)
+    flushes: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", flushes.append)
+    monkeypatch.setattr(os, "fsync", flushes.append)
+    log.append(epoch_batches(0, 1, [3]))
+    assert len(flushes) == 2, "the file and its folder"
+    log.append(epoch_batches(4, 3, [2]))
+    log.append(epoch_batches(7, 4, [1]))
+    assert len(flushes) == 2
+    assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n3\n1 0\n3 4\n4 7\n"
 
 
 @pytest.mark.parametrize(

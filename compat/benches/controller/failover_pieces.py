@@ -25,6 +25,8 @@ PIECES = (
     "first write answered",
 )
 
+FIRST_WRITE = "first write committed"
+
 
 class LogEvent(NamedTuple):
     """An event of a controller's log; ``at_s`` is seconds since the epoch."""
@@ -67,10 +69,15 @@ def pieces_ms(began_s: float, answered_s: float, logs: Logs) -> list[float]:
         candidate.at_s,
         _last(logs.successor, "became leader").at_s,
         _last(logs.successor, "active controller").at_s,
-        _last(logs.successor, "first write committed").at_s,
+        _last(logs.successor, FIRST_WRITE).at_s,
         answered_s,
     ]
     return [(later - earlier) * 1000 for earlier, later in pairwise(marks)]
+
+
+def has_written(successor: Sequence[LogEvent]) -> bool:
+    """Whether the successor has logged its first write."""
+    return any(event.name == FIRST_WRITE for event in successor)
 
 
 def is_contested(logs: Logs) -> bool:

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from compat.benches.controller.failover_pieces import Logs, events_since, is_contested, pieces_ms
+from compat.benches.controller.failover_pieces import (
+    LogEvent,
+    Logs,
+    events_since,
+    has_written,
+    is_contested,
+    pieces_ms,
+)
 from compat.benches.controller.load import Measured
 from compat.benches.controller.measure import JAVA_OPTIONS, PRETEND_BROKERS, TopicLoad, write_succeeded
 from compat.harness.kafka.cluster import ControllerKind
@@ -105,6 +112,8 @@ def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None], fail
     leader.running_process.wait(30)
     failovers.took_s.append(answered_s - began_s)
     if isinstance(successor, OurController):
+        # The answer leaves before the events of the step are logged.
+        wait_until(lambda: has_written(_log_of(successor, began_s)), "the log of the first write")
         third = next(controller for controller in others if controller is not successor)
         _note_pieces(failovers, began_s, answered_s, (leader, successor, third))
     leader.start()
@@ -115,9 +124,13 @@ def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None], fail
 def _note_pieces(
     failovers: Failovers, began_s: float, answered_s: float, controllers: Iterable[Controller]
 ) -> None:
-    logs = Logs(*(events_since(controller.running_process.log_text(), began_s) for controller in controllers))
+    logs = Logs(*(_log_of(controller, began_s) for controller in controllers))
     failovers.pieces_ms.append(pieces_ms(began_s, answered_s, logs))
     failovers.contested += is_contested(logs)
+
+
+def _log_of(controller: Controller, began_s: float) -> list[LogEvent]:
+    return events_since(controller.running_process.log_text(), began_s)
 
 
 def wait_until_idle(quorum: ControllerQuorum, timeout_s: float = 60.0) -> None:

@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.election import elections
-from kraft_wire.raft.election.turns import goes_before_us, successor_wait_ms
+from kraft_wire.raft.election.turns import goes_before_us, has_shorter_log, successor_wait_ms
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
 from kraft_wire.raft.quorum_state import QuorumState
@@ -36,7 +36,7 @@ from kraft_wire.raft.request_checks import (
     only_partition,
     voter_only_error,
 )
-from kraft_wire.raft.roles import Follower, Prospective, Unattached
+from kraft_wire.raft.roles import Follower, Prospective, RoleState, Unattached
 
 FIRST_WITH_ENDPOINTS = 1
 
@@ -54,10 +54,11 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif asked is None:
         quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
+        before = quorum.state
         error = _vote_error(quorum, request, asked)
         is_doubtful = not error and asked.pre_vote and _trusts_leader(quorum)
         if not (is_doubtful and quorum.doubts.add(asked.replica_id, rpc, quorum.now.monotonic_ms)):
-            _answer_vote(quorum, rpc, asked, error)
+            _answer_vote(quorum, rpc, asked, error, before)
 
 
 def _trusts_leader(quorum: QuorumState) -> bool:
@@ -74,22 +75,26 @@ def settle_doubts(quorum: QuorumState) -> None:
     for rpc in quorum.doubts.take(lambda doubt: has_news or doubt.deadline_ms <= now_ms):
         request = cast(VoteRequest, rpc.request)
         asked = request.topics[0].partitions[0]
-        _answer_vote(quorum, rpc, asked, _vote_error(quorum, request, asked))
+        before = quorum.state
+        _answer_vote(quorum, rpc, asked, _vote_error(quorum, request, asked), before)
 
 
-def _answer_vote(quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode) -> None:
+def _answer_vote(
+    quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode, before: RoleState
+) -> None:
     granted = not error and _grant(quorum, asked)
     quorum.emit(Reply(rpc.token, _vote_response(quorum, rpc, error, granted)))
-    if not error and asked.pre_vote:
-        _give_way(quorum, asked, granted)
+    if not error:
+        _give_way(quorum, asked, granted, before)
 
 
-def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool) -> None:
+def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool, before: RoleState) -> None:
     """Let a better candidate go first. If ours is the better log and the leader is gone, go first."""
-    if granted and goes_before_us(quorum, asked):
-        elections.yield_election(quorum)
-    elif not granted and asked.replica_id in quorum.history.voters.ids:
-        elections.hurry_election(quorum)
+    if granted:
+        if asked.pre_vote and goes_before_us(quorum, asked):
+            elections.yield_election(quorum)
+    elif asked.replica_id in quorum.history.voters.ids and has_shorter_log(quorum, asked):
+        elections.hurry_election(quorum, before)
 
 
 def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition) -> ErrorCode:
@@ -115,8 +120,7 @@ def _grant(quorum: QuorumState, asked: VotePartition) -> bool:
     candidate = ReplicaKey(asked.replica_id, asked.replica_directory_id)
     if candidate.id == quorum.config.node_id:
         return False
-    log = quorum.log
-    is_up_to_date = (asked.last_offset_epoch, asked.last_offset) >= (log.last_epoch, log.end_offset)
+    is_up_to_date = not has_shorter_log(quorum, asked)
     state = quorum.state
     if not quorum.is_log_complete:
         return False

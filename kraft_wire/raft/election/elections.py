@@ -10,14 +10,14 @@ Java, a node starts one when it starts, when its leader resigns, and when the co
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp, ReadyToStop
-from kraft_wire.raft.election.turns import RESIGNATION_STEPS, turn_deadline_ms, yield_ms
+from kraft_wire.raft.election.turns import RESIGNATION_STEPS, is_our_vote_needed, turn_deadline_ms, yield_ms
 from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.leader import append
 from kraft_wire.raft.leader.leadership import Leadership
@@ -195,9 +195,11 @@ def retry_election_soon(quorum: QuorumState, wait_ms: int = 1) -> None:
 
 def become_unattached(quorum: QuorumState, epoch: int, leader_id: int | None = None) -> None:
     """Adopt a higher epoch. An election that was due stays due, so that rising epochs can't delay it for
-    ever."""
+    ever; so does the turn of a follower whose leader is gone."""
     old = quorum.state
-    if isinstance(old, (Unattached, Candidate, Prospective)):
+    awaits_turn = isinstance(old, Follower) and old.following.leader_is_gone
+    if awaits_turn or isinstance(old, (Unattached, Candidate, Prospective)):
+        assert old.deadline_ms is not None, "these roles have a deadline"
         deadline_ms = old.deadline_ms
     elif quorum.is_only_voter:
         deadline_ms = quorum.now.monotonic_ms
@@ -300,11 +302,26 @@ def note_leader_resigned(quorum: QuorumState, state: Follower) -> None:
         start_election_at(quorum, state, min(state.deadline_ms, due_ms))
 
 
-def hurry_election(quorum: QuorumState) -> None:
-    """Don't wait for our turn after a voter whose log is shorter than ours: it can't win with our vote."""
-    state = quorum.state
+def hurry_election(quorum: QuorumState, before: RoleState) -> None:
+    """Don't wait for our turn after a voter whose log is shorter than ours: it can't win with our vote.
+
+    ``before`` is our state before its request. If that request has raised our epoch, an election is needed in
+    any case. If others may elect that voter without us, it first has time to announce itself, because we
+    would depose it. A leader that it ends doesn't hurry: the two could end each other again and again.
+    """
+    state, now_ms = quorum.state, quorum.now.monotonic_ms
     if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
-        start_election_at(quorum, state, min(state.deadline_ms, quorum.now.monotonic_ms))
+        start_election_at(quorum, state, min(state.deadline_ms, now_ms))
+    elif _is_free(state) and not isinstance(before, Leader):
+        due_ms = quorum.failover_deadline_ms() if quorum.lost_elections else now_ms
+        due_ms += 0 if is_our_vote_needed(quorum, before) else yield_ms(quorum)
+        # Not a transition: only the deadline is earlier.
+        quorum.state = msgspec.structs.replace(state, deadline_ms=min(state.deadline_ms, due_ms))
+
+
+def _is_free(state: RoleState) -> TypeGuard[Unattached]:
+    """Whether a node has neither a leader nor a candidate in its epoch."""
+    return isinstance(state, Unattached) and state.voted is None and state.leader_id is None
 
 
 def start_election_at(quorum: QuorumState, state: Follower, deadline_ms: int) -> None:
@@ -380,6 +397,7 @@ def stop_if_done(quorum: QuorumState) -> None:
         resign(quorum)
     if is_late or not (_awaits_successor(quorum) or quorum.log.flushed_offset < quorum.log.end_offset):
         quorum.is_stopped = True
+        quorum.record_leader(is_last=True)
         quorum.emit(ReadyToStop())
 
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kraft_wire.protocol.messages.vote_request import PartitionData
+from kraft_wire.raft.majority import majority_of
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.roles import Follower
+from kraft_wire.raft.roles import Follower, RoleState
 
 SUCCESSOR_STEPS: Final = 5
 """A successor that the leader has named waits for as many steps for the one before it. It has time: the
@@ -73,10 +74,28 @@ def successor_wait_ms(key: ReplicaKey, successors: Sequence[ReplicaKey], step_ms
 def goes_before_us(quorum: QuorumState, asked: PartitionData) -> bool:
     """Whether a voter that asks for a pre-vote should be elected rather than this one: its log is longer, or
     as long and its turn is earlier."""
-    if asked.replica_id not in quorum.history.voters.ids:
+    if asked.replica_id not in quorum.history.voters.ids or has_shorter_log(quorum, asked):
         return False
-    theirs = asked.last_offset_epoch, asked.last_offset
-    ours = quorum.log.last_epoch, quorum.log.end_offset
-    if theirs != ours:
-        return theirs > ours
-    return _turn(quorum, asked.replica_id) < _turn(quorum, quorum.config.node_id)
+    is_as_long = (asked.last_offset_epoch, asked.last_offset) == _own_end(quorum)
+    return not is_as_long or _turn(quorum, asked.replica_id) < _turn(quorum, quorum.config.node_id)
+
+
+def has_shorter_log(quorum: QuorumState, asked: PartitionData) -> bool:
+    """Whether the log of one that asks for a vote ends before ours, so that it can't get our vote."""
+    return (asked.last_offset_epoch, asked.last_offset) < _own_end(quorum)
+
+
+def is_our_vote_needed(quorum: QuorumState, before: RoleState) -> bool:
+    """Whether the others can't elect anybody whose log is shorter than ours.
+
+    ``before`` is our state before such a candidate asked. If our last record is of the epoch of the leader
+    that we knew then, its log isn't shorter than ours. So it doesn't vote for such a candidate either.
+    """
+    voter_ids = quorum.history.voters.ids
+    has_our_records = before.leader_id in voter_ids and before.epoch == quorum.log.last_epoch
+    is_other = before.leader_id != quorum.config.node_id
+    return has_our_records and is_other and len(voter_ids) - 2 < majority_of(len(voter_ids))
+
+
+def _own_end(quorum: QuorumState) -> tuple[int, int]:
+    return quorum.log.last_epoch, quorum.log.end_offset

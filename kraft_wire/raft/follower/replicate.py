@@ -61,7 +61,8 @@ def send_fetch(quorum: QuorumState, state: Follower) -> None:
 
 
 def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
-    """Send a Fetch to any node: one that doesn't lead answers who does."""
+    """Send a Fetch to any node: one that doesn't lead answers who does. The candidate that has our vote
+    probably leads soon, so it is asked first."""
     if not _may_fetch(quorum):
         return
     now_ms = quorum.now.monotonic_ms
@@ -71,8 +72,10 @@ def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
         if (except_peer is None or peer[1:] != except_peer[1:])
         and quorum.outgoing.is_ready(peer, FetchRequest, now_ms)
     ]
+    voted = quorum.state.voted
+    candidates = [peer for peer in ready if voted is not None and peer.id == voted.id]
     if ready:
-        quorum.send(quorum.pick(ready), _fetch_request(quorum))
+        quorum.send(quorum.pick(candidates or ready), _fetch_request(quorum))
 
 
 def _may_fetch(quorum: QuorumState) -> bool:
@@ -131,6 +134,7 @@ def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
     state = quorum.state
     if (
         isinstance(state, Follower)
+        and not call.is_search
         and call.epoch == state.epoch
         and call.peer.id == state.leader_id
         and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)

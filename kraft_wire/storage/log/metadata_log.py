@@ -163,9 +163,22 @@ class MetadataLog:
         for header, data in zip(headers, batches, strict=True):
             self._tail.add(header.base_offset, header.last_offset, data)
         if headers[-1].leader_epoch != self.epochs.latest_epoch:
-            for header in headers:
-                self.epochs.assign(header.leader_epoch, header.base_offset)
+            self._assign_epochs(headers)
+
+    def _assign_epochs(self, headers: Sequence[BatchHeader]) -> None:
+        """Note where epochs begin.
+
+        A failover doesn't wait until the disk has leader-epoch-checkpoint: it is made again when the log is
+        opened, also by Java, which reads the whole log then. Only the first checkpoint is flushed: it shows
+        that there were records, should all segments be lost.
+        """
+        is_first = not self.epochs.entries
+        for header in headers:
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+        if is_first:
             self._write_epochs()
+        else:
+            self._disk.replace_derived(self.folder / EPOCH_CHECKPOINT, self.epochs.text().encode())
 
     def _headers(self, batches: Sequence[bytes]) -> list[BatchHeader]:
         next_offset = self.end_offset

@@ -22,6 +22,7 @@ from kraft_wire.raft.effects import (
     LostLeadership,
     PersistElectionState,
 )
+from kraft_wire.raft.quorum_state import LEADER_RECORD_WAIT_MS
 from kraft_wire.raft.roles import Role
 from tests.raft.election.vote_requests import answer, vote
 from tests.raft.lone_node import (
@@ -163,6 +164,8 @@ def test_a_vote_is_kept_when_its_candidate_wins(node: LoneNode) -> None:
     node.ask(vote(5), 2, token=1)
     node.ask(begin(5), 1, token=2)
     assert node.core.role is Role.FOLLOWER
+    assert node.election == ElectionState(-1, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
+    node.pass_ms(LEADER_RECORD_WAIT_MS)
     assert node.election == ElectionState(2, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
 
 

@@ -1,0 +1,160 @@
+"""A voter whose candidate wins: its search for the leader becomes its first Fetch, on the open connection."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
+from kraft_wire.protocol.messages import fetch_response
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.raft import effects as raft_effects
+from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
+from kraft_wire.raft.roles import Follower, Role
+from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.election.test_short_candidates import ask, end_of
+from tests.raft.election.test_turns import first_and_second, ready
+from tests.raft.lone_node import CLUSTER_ID, LISTENER
+
+TOPIC = "__cluster_metadata"
+NO_LEADER = -1
+
+
+def voted() -> tuple[CoreQuorum, QuorumNode, QuorumNode]:
+    """Return a quorum without a leader, a candidate, and a node that voted for it and hears nobody."""
+    quorum = ready()
+    candidate, voter = first_and_second(quorum)
+    quorum.leader.crash()
+    quorum.isolate(voter.id)
+    ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
+    return quorum, candidate, voter
+
+
+def announce(leader: QuorumNode, voter: QuorumNode, later_epochs: int = 0) -> list[raft_effects.Effect]:
+    """Let a voter hear that a node leads its epoch, or one that is later by so many."""
+    asked = begin.PartitionData(leader_id=leader.id, leader_epoch=voter.running.epoch + later_epochs)
+    request = begin.BeginQuorumEpochRequest(
+        cluster_id=CLUSTER_ID,
+        voter_id=voter.id,
+        topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
+        leader_endpoints=[begin.LeaderEndpoint(name=LISTENER, host=f"node-{leader.id}", port=9093)],
+    )
+    effects = voter.step(RpcRequest("begin", request, 1, LISTENER))
+    assert voter.running.role is Role.FOLLOWER
+    return effects
+
+
+def fetches(effects: list[raft_effects.Effect]) -> list[raft_effects.SendRequest]:
+    return [
+        effect
+        for effect in effects
+        if isinstance(effect, raft_effects.SendRequest) and isinstance(effect.request, FetchRequest)
+    ]
+
+
+def answer(voter: QuorumNode, request_id: int, error: ErrorCode, leader_id: int) -> list[raft_effects.Effect]:
+    leader = fetch_response.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=voter.running.epoch)
+    partition = fetch_response.PartitionData(
+        error_code=error, high_watermark=voter.high_watermark, records=b"", current_leader=leader
+    )
+    topic = fetch_response.FetchableTopicResponse(topic=TOPIC, partitions=[partition])
+    return voter.step(ResponseReceived(request_id, fetch_response.FetchResponse(responses=[topic])))
+
+
+def is_gone(voter: QuorumNode) -> bool:
+    state = voter.running._quorum.state
+    assert isinstance(state, Follower)
+    return state.following.leader_is_gone
+
+
+def test_a_voter_asks_its_candidate_first_who_leads() -> None:
+    _, candidate, voter = voted()
+    assert fetches(voter.effects)[-1].peer.id == candidate.id
+
+
+def test_a_search_that_is_in_flight_to_the_leader_is_not_sent_again() -> None:
+    _, candidate, voter = voted()
+    search = fetches(voter.effects)[-1]
+    effects = announce(candidate, voter)
+    assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in effects)
+    assert fetches(effects) == []
+    again = answer(voter, search.request_id, ErrorCode.NONE, candidate.id)
+    assert [fetch.peer.id for fetch in fetches(again)] == [candidate.id]
+
+
+def test_an_answer_from_before_the_leader_led_says_nothing_of_it() -> None:
+    """It would count as a resignation, or cost a backoff."""
+    _, candidate, voter = voted()
+    search = fetches(voter.effects)[-1]
+    announce(candidate, voter)
+    effects = answer(voter, search.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id], "without a backoff"
+    assert not is_gone(voter)
+
+
+def test_the_same_answer_to_a_later_fetch_is_a_resignation() -> None:
+    _, candidate, voter = voted()
+    announce(candidate, voter)
+    for _ in range(2):
+        answer(voter, fetches(voter.effects)[-1].request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    assert is_gone(voter)
+
+
+def test_a_leader_whose_connection_breaks_with_the_search_is_gone() -> None:
+    _, candidate, voter = voted()
+    announce(candidate, voter)
+    voter.step(RequestFailed(fetches(voter.effects)[-1].request_id, Failure.LOST))
+    assert is_gone(voter)
+
+
+def test_a_search_at_another_node_is_forgotten_when_the_leader_is_found() -> None:
+    """Its connection stays open: a node that doesn't lead answers at once."""
+    _, candidate, voter = voted()
+    search = fetches(voter.effects)[-1]
+    leader = next(node for node in voter.quorum.nodes.values() if node not in (candidate, voter))
+    effects = announce(leader, voter)
+    assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in effects)
+    assert [fetch.peer.id for fetch in fetches(effects)] == [leader.id]
+    late = answer(voter, search.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    assert fetches(late) == []
+    assert not is_gone(voter)
+
+
+def test_a_search_at_the_candidate_does_not_close_the_connection_to_it() -> None:
+    """The leader resigned, so the voter asked others who leads. Then it votes, and asks the candidate."""
+    quorum = ready()
+    candidate, voter = first_and_second(quorum)
+    leader = quorum.leader
+    quorum.isolate(voter.id)
+    resigned = fetches(voter.effects)[-1]
+    assert resigned.peer.id == leader.id
+    effects = answer(voter, resigned.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader.id)
+    assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id]
+    begun = len(voter.effects)
+    ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
+    effects = voter.effects[begun:]
+    assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in effects)
+    assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id]
+
+
+def test_a_fetch_that_the_last_leader_may_answer_late_is_cancelled() -> None:
+    quorum = ready()
+    candidate, voter = first_and_second(quorum)
+    quorum.isolate(voter.id)
+    parked = fetches(voter.effects)[-1]
+    begun = len(voter.effects)
+    ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
+    assert raft_effects.CancelRequest(parked.request_id) in voter.effects[begun:]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_failover_opens_no_connection(seed: int) -> None:
+    """To cancel a Fetch closes its connection."""
+    quorum = ready(seed)
+    first, second = first_and_second(quorum)
+    quorum.leader.crash()
+    quorum.run_until(lambda: second.running.role is Role.UNATTACHED)
+    begun = len(second.effects)
+    quorum.run_until(quorum.agree)
+    assert quorum.leader is first
+    assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in second.effects[begun:])
