@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from kraft_wire.metadata.journal import Journal
@@ -42,6 +42,11 @@ class Configs:
         """Return one value of a resource; None if it is not set."""
         values = self._values.get((resource_type, name))
         return None if values is None else values.get(key)
+
+    def with_values(self, resource_type: int, names: Iterable[str]) -> set[str]:
+        """Return those of the names of resources for which any value is set."""
+        kind = int(resource_type)
+        return {name for name in names if (kind, name) in self._values}
 
     def resources(self) -> Iterator[Resource]:
         """The resources with at least one value."""
