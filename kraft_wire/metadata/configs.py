@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from kraft_wire.metadata.journal import Journal
+from kraft_wire.metadata.journal import ABSENT, Journal
 from kraft_wire.protocol.messages.config_record import ConfigRecord
 
 Resource = tuple[int, str]
@@ -65,6 +65,9 @@ class Configs:
         else:
             self._journal.drop(self._values, resource)
 
-    def remove_topic(self, name: str) -> None:
-        """Delete the configuration of a deleted topic."""
-        self._journal.drop(self._values, (ResourceType.TOPIC.value, name))
+    def remove_topics(self, names: Iterable[str]) -> None:
+        """Delete the configurations of deleted topics."""
+        kind = ResourceType.TOPIC.value
+        configured = [resource for name in names if (resource := (kind, name)) in self._values]
+        if configured:
+            self._journal.put_all(self._values, dict.fromkeys(configured, ABSENT))

@@ -82,7 +82,7 @@ def assert_same(values: Sequence[bytes]) -> MetadataState:
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the lengths of the runs that were applied."""
     found: list[int] = []
-    for name in ("_append", "_change"):
+    for name in ("_append", "_change", "_remove"):
         monkeypatch.setattr(PartitionBatches, name, _counting(getattr(PartitionBatches, name), found))
     return found
 
@@ -252,6 +252,28 @@ def test_a_run_ends_before_a_change_of_a_long_last_known_elr(last_known: tuple[i
     assert state.partitions.of_topic(uuid(1))[7].last_known_elr == (
         (1, 2) if last_known is None else last_known
     )
+
+
+def many_topics() -> list[Message]:
+    topics = range(1, 60)
+    return [record for topic in topics for record in (topic_record(topic), *partitions(topic, range(5)))]
+
+
+def test_removed_topics_are_one_run(counts: list[int]) -> None:
+    removals = [RemoveTopicRecord(uuid(topic)) for topic in (*range(1, 30), *range(59, 30, -1))]
+    config = ConfigRecord(2, "topic-7", "retention.ms", "1")
+    state = assert_same(encoded(*many_topics(), config, *removals))
+    assert counts[-1] == 58
+    assert [topic.id for topic in state.topics] == [uuid(30)]
+    assert len(state.partitions) == 5
+
+
+@pytest.mark.parametrize("wrong", [99, 1])
+@pytest.mark.parametrize("at", [0, 5, 50])
+def test_a_run_of_removals_with_a_wrong_one_fails_as_one_by_one(at: int, wrong: int) -> None:
+    removals = [RemoveTopicRecord(uuid(topic)) for topic in range(1, 52)]
+    removals.insert(at, RemoveTopicRecord(uuid(wrong)))
+    assert_same(encoded(*many_topics(), *removals))
 
 
 def test_directories_by_the_thousand() -> None:

@@ -15,6 +15,7 @@ from kraft_wire.controller.decision.work import ALL_BROKERS, Piece, WorkKey, Wor
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
+from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from kraft_wire.protocol.messages.elect_leaders_response import (
@@ -152,6 +153,7 @@ class _ElectAll:
 
 def _changed(part: Sequence[VersionedRecord] | Columns) -> Iterator[PartitionRef]:
     if not isinstance(part, Sequence):
+        assert not isinstance(part, TopicRemovals), "elections remove no topics"
         yield from part.refs()
         return
     for record, _ in part:

@@ -35,6 +35,11 @@ def grown(old: NDArray[Number], kept: int, shape: tuple[int, ...], fill: int) ->
     return new
 
 
+def copied(column: NDArray[Number], rows: slice | Rows) -> NDArray[Number]:
+    """Return a copy of rows."""
+    return column[rows].copy() if isinstance(rows, slice) else column.take(rows, axis=0)
+
+
 def trim(numbers: list[int]) -> list[int]:
     """Remove the filler at the end of a row, in place."""
     while numbers and numbers[-1] == PAD:

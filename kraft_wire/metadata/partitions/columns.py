@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from kraft_wire.metadata.partitions.cells import PAD, grown, trim, unpadded
+from kraft_wire.metadata.partitions.cells import PAD, copied, grown, trim, unpadded
 from kraft_wire.metadata.partitions.elr_columns import Elr, ElrChanges, ElrColumns
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kraft_wire.metadata.partitions.cells import Int32s as Int32s
+    from kraft_wire.metadata.partitions.cells import Rows
 
 FREE: Final = -2
 """The leader of a row that holds no partition. No query for a leader matches it."""
@@ -226,43 +227,41 @@ class PartitionColumns:
         """Set whether a row has rare lists."""
         self._rare[row] = is_rare
 
-    def clear(self, start: int, count: int = 1) -> None:
+    def clear(self, rows: slice | Rows) -> None:
         """Make rows FREE."""
-        end = start + count
-        self.leader[start:end] = FREE
-        self.rare[start:end] = False
-        self.replicas[start:end] = PAD
-        self.isr[start:end] = PAD
-        self.directories[start:end] = PAD
-        self.elrs.clear(slice(start, end))
+        self.leader[rows] = FREE
+        self.rare[rows] = False
+        self.replicas[rows] = PAD
+        self.isr[rows] = PAD
+        self.directories[rows] = PAD
+        self.elrs.clear(rows)
 
     def move(self, start: int, count: int, to: int, owner: int) -> None:
         """Move an owner's run of rows to a place that doesn't overlap. The old rows become FREE."""
-        self.paste(to, self.copy(start, count), owner)
-        self.rare[to : to + count] = self.rare[start : start + count]
-        self.clear(start, count)
+        old, new = slice(start, start + count), slice(to, to + count)
+        self.paste(new, self.copy(old), owner)
+        self.rare[new] = self.rare[old]
+        self.clear(old)
 
-    def copy(self, start: int, count: int) -> Block:
-        """Return a copy of a run of rows."""
-        rows = slice(start, start + count)
+    def copy(self, rows: slice | Rows) -> Block:
+        """Return a copy of rows."""
         return Block(
-            self.leader[rows].copy(),
-            self.leader_epoch[rows].copy(),
-            self.partition_epoch[rows].copy(),
-            self.recovery_state[rows].copy(),
-            self.replicas[rows].copy(),
-            self.isr[rows].copy(),
-            self.directories[rows].copy(),
+            copied(self.leader, rows),
+            copied(self.leader_epoch, rows),
+            copied(self.partition_epoch, rows),
+            copied(self.recovery_state, rows),
+            copied(self.replicas, rows),
+            copied(self.isr, rows),
+            copied(self.directories, rows),
             self.elrs.copy(rows),
         )
 
-    def paste(self, start: int, block: Block, owner: int) -> None:
-        """Write a block into FREE rows, without rare lists. The block may be narrower or wider than the
-        columns are now."""
-        count, width = block.replicas.shape
+    def paste(self, rows: slice | Rows, block: Block, owner: int | Int32s) -> None:
+        """Write a block into FREE rows, without rare lists, of one owner or with that of each row. The block
+        may be narrower or wider than the columns are now."""
+        width = block.replicas.shape[1]
         if width > self.width:
             self._resize(self._rows, width)
-        rows = slice(start, start + count)
         self.owner[rows] = owner
         self.leader[rows] = block.leader
         self.leader_epoch[rows] = block.leader_epoch

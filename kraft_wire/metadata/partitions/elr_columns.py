@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kraft_wire.metadata.partitions.cells import PAD, grown, unpadded
+from kraft_wire.metadata.partitions.cells import PAD, copied, grown, unpadded
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Ids
 
@@ -102,7 +102,7 @@ class ElrColumns:
         """Return a copy of rows; None if none is in use."""
         if not self._width:
             return None
-        return Elr(self._members[rows].copy(), self._last_known[rows].copy())
+        return Elr(copied(self._members, rows), copied(self._last_known, rows))
 
     def of(self, rows: Rows) -> Elr:
         """Return a copy of rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +17,6 @@ from kraft_wire.metadata.partitions.columns import (
     Changes,
     PartitionColumns,
     Rare,
-    is_leader,
 )
 from kraft_wire.metadata.partitions.elr_columns import ElrChanges
 from kraft_wire.metadata.partitions.lazy_numpy import np
@@ -28,6 +27,7 @@ from kraft_wire.metadata.partitions.partition import (
     PartitionRef,
 )
 from kraft_wire.metadata.partitions.places import Places
+from kraft_wire.metadata.partitions.rare_lists import RareLists
 from kraft_wire.metadata.partitions.regions import Regions
 from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.uuid import Uuid
@@ -37,18 +37,14 @@ if TYPE_CHECKING:
 
     from kraft_wire.metadata.partitions.cells import Int32s, Rows
 
-RareKey = tuple[int, int]
-"""A topic's ordinal and a partition's index. It stays valid when the topic's region moves."""
-
-_COMMON: Final[Rare] = ((), (), ())
-
 
 class _RemovedPartitions(msgspec.Struct, frozen=True):
-    """A topic's partitions while they are removed from the columns."""
+    """The partitions of topics while they are removed from the columns. ``rare`` has places in the block."""
 
     block: Block
     rare: dict[int, Rare]
-    count: int
+    extents: list[int]
+    counts: list[int]
 
 
 class Partitions:
@@ -63,7 +59,7 @@ class Partitions:
         self._topics = topics
         self._journal = journal
         self._regions = Regions()
-        self._rare: dict[RareKey, Rare] = {}
+        self._rare = RareLists(self._regions)
         self._count = 0
 
     def __len__(self) -> int:
@@ -150,12 +146,12 @@ class Partitions:
     def with_any_elr(self) -> list[PartitionRef]:
         """Return the partitions that have eligible leader replicas or a last known ELR."""
         in_columns = self.refs(self._columns.elrs.rows_with_any(self._all_rows))
-        others = self._rare_refs(key for key, (_, _, last) in self._rare.items() if last)
+        others = self._rare.refs(lambda rare: rare[2])
         return [*in_columns, *set(others).difference(in_columns)]
 
     def reassigning(self) -> list[PartitionRef]:
         """Return the partitions whose replicas are being added or removed."""
-        return self._rare_refs(key for key, (old, new, _) in self._rare.items() if old or new)
+        return self._rare.refs(lambda rare: rare[0] or rare[1])
 
     # Rows, for decisions about many partitions. They are valid until the next change.
 
@@ -211,7 +207,7 @@ class Partitions:
         row = topic.start + index
         if self._columns.is_free(row):
             return None
-        return self._columns.get(row, self._rare.get((topic.ordinal, index), _COMMON))
+        return self._columns.get(row, self._rare.get(topic, index))
 
     def place(self, topic: TopicRows, index: int, new: Partition) -> None:
         """Write a partition, whether it exists or not."""
@@ -227,7 +223,7 @@ class Partitions:
         end = topic.extent + count
         if end > topic.capacity:
             self._regions.make_room(topic, end)
-        self._columns.paste(topic.start + topic.extent, block, topic.ordinal)
+        self._columns.paste(slice(topic.start + topic.extent, topic.start + end), block, topic.ordinal)
         topic.extent = end
         topic.count += count
         self._count += count
@@ -263,8 +259,7 @@ class Partitions:
 
     def clear_elr(self, only: TopicRows | None) -> None:
         """Empty the ELRs and the last known ELRs of one topic, or of all. Those that had any have changed."""
-        for key in [key for key, (_, _, last) in self._rare.items() if last]:
-            topic, index = self._regions.owners[key[0]], key[1]
+        for topic, index in self._rare.find(lambda rare: rare[2]):
             if only is None or topic is only:
                 self._clear_rare_elr(topic, index)
         window = self._all_rows if only is None else slice(only.start, only.start + only.extent)
@@ -272,12 +267,13 @@ class Partitions:
         if len(rows):
             self.change_all(self.places(rows), _clearing_elr(len(rows)))
 
-    def drop_topic(self, topic: TopicRows) -> None:
-        """Remove a topic's partitions and free its region."""
-        if topic.count:
-            taken = self._take_out(topic, keep=self._journal.active)
+    def drop_topics(self, topics: Iterable[TopicRows]) -> None:
+        """Remove the partitions of topics and free their regions. One inverse is for all."""
+        present = sorted([topic for topic in topics if topic.count], key=_start)
+        if present:
+            taken = self._take_out(present, keep=self._journal.active)
             if taken is not None:
-                self._journal.add(self._put_back, topic, taken)
+                self._journal.add(self._put_back, present, taken)
 
     # Rows
 
@@ -292,13 +288,14 @@ class Partitions:
     def _cut_off(self, topic: TopicRows, count: int) -> Inverse:
         """Remove a topic's last partitions."""
         start = topic.extent - count
-        block = self._columns.copy(topic.start + start, count)
-        self._columns.clear(topic.start + start, count)
+        rows = slice(topic.start + start, topic.start + topic.extent)
+        block = self._columns.copy(rows)
+        self._columns.clear(rows)
         self._count -= count
         topic.count -= count
         topic.extent = start
         if topic.count == 0:
-            self._regions.give_up(topic)
+            self._regions.give_up([topic])
         return self._append_again, (topic, block)
 
     def _append_again(self, topic: TopicRows, block: Block) -> Inverse:
@@ -321,63 +318,52 @@ class Partitions:
             topic.extent = max(topic.extent, index + 1)
             self._count += 1
         self._columns.put(row, partition)
-        last_known = partition.last_known_elr
-        rare = (
-            partition.removing_replicas,
-            partition.adding_replicas,
-            () if is_leader(last_known) else last_known,
-        )
-        if rare != _COMMON:
-            self._rare[topic.ordinal, index] = rare
-            self._columns.set_rare(row, is_rare=True)
-        elif (topic.ordinal, index) in self._rare:
-            del self._rare[topic.ordinal, index]
-            self._columns.set_rare(row, is_rare=False)
+        self._rare.put(topic, index, partition)
 
     def _erase(self, topic: TopicRows, index: int) -> None:
-        self._columns.clear(topic.start + index)
-        self._rare.pop((topic.ordinal, index), None)
+        row = topic.start + index
+        self._columns.clear(slice(row, row + 1))
+        self._rare.drop(topic, index)
         self._count -= 1
         topic.count -= 1
         if topic.count == 0:
-            self._regions.give_up(topic)
+            self._regions.give_up([topic])
             return
         while self._columns.is_free(topic.start + topic.extent - 1):
             topic.extent -= 1
 
-    def _take_out(self, topic: TopicRows, *, keep: bool) -> _RemovedPartitions | None:
+    def _take_out(self, topics: list[TopicRows], *, keep: bool) -> _RemovedPartitions | None:
+        """Remove the partitions of topics, which are in the order of their rows."""
+        extents = [topic.extent for topic in topics]
+        rows = self._regions.rows_of(topics)
+        rare = self._rare.take(rows)
         taken = None
-        block = self._columns.copy(topic.start, topic.extent) if keep else None
-        rare = self._pop_rare(topic)
-        if block is not None:
-            taken = _RemovedPartitions(block, rare, topic.count)
-        self._columns.clear(topic.start, topic.extent)
-        self._count -= topic.count
-        topic.count = 0
-        self._regions.give_up(topic)
+        if keep:
+            counts = [topic.count for topic in topics]
+            taken = _RemovedPartitions(self._columns.copy(rows), rare, extents, counts)
+        self._columns.clear(rows)
+        for topic in topics:
+            self._count -= topic.count
+            topic.count = 0
+        self._regions.give_up(topics)
         return taken
 
-    def _put_back(self, topic: TopicRows, taken: _RemovedPartitions) -> Inverse:
-        topic.extent = taken.block.leader.size
-        topic.count = taken.count
-        self._count += taken.count
-        self._regions.make_room(topic, topic.extent)
-        self._columns.paste(topic.start, taken.block, topic.ordinal)
-        for index, rare in taken.rare.items():
-            self._rare[topic.ordinal, index] = rare
-            self._columns.set_rare(topic.start + index, is_rare=True)
-        return self._drop_again, (topic,)
+    def _put_back(self, topics: list[TopicRows], taken: _RemovedPartitions) -> Inverse:
+        for topic, extent, count in zip(topics, taken.extents, taken.counts, strict=True):
+            self._regions.make_room(topic, extent)
+            topic.extent, topic.count = extent, count
+            self._count += count
+        rows = self._regions.rows_of(topics)
+        owners = np.repeat(np.array([topic.ordinal for topic in topics], np.int32), taken.extents)
+        self._columns.paste(rows, taken.block, owners)
+        self._rare.put_back(rows, taken.rare)
+        return self._drop_again, (topics,)
 
-    def _drop_again(self, topic: TopicRows) -> Inverse:
-        taken = self._take_out(topic, keep=True)
+    def _drop_again(self, topics: list[TopicRows]) -> Inverse:
+        topics = sorted(topics, key=_start)
+        taken = self._take_out(topics, keep=True)
         assert taken is not None
-        return self._put_back, (topic, taken)
-
-    def _pop_rare(self, topic: TopicRows) -> dict[int, Rare]:
-        if not self._rare:
-            return {}
-        rows = self._columns.rare[topic.start : topic.start + topic.extent]
-        return {index: self._rare.pop((topic.ordinal, index)) for index in np.flatnonzero(rows).tolist()}
+        return self._put_back, (topics, taken)
 
     def _clear_rare_elr(self, topic: TopicRows, index: int) -> None:
         old = self.read(topic, index)
@@ -406,8 +392,9 @@ class Partitions:
     def _rows_with(self, column: Int32s, broker_id: int) -> Rows:
         return np.flatnonzero(self._flat(column) == broker_id) // self._columns.width
 
-    def _rare_refs(self, keys: Iterable[RareKey]) -> list[PartitionRef]:
-        return [PartitionRef(self._regions.owners[ordinal].id, index) for ordinal, index in keys]
+
+def _start(topic: TopicRows) -> int:
+    return topic.start
 
 
 def _clearing_elr(count: int) -> Changes:

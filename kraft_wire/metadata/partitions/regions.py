@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.metadata.partitions.columns import PartitionColumns
+from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.rows import RowAllocator
 from kraft_wire.metadata.topics import TopicRows
 from kraft_wire.protocol.uuid import Uuid
+
+if TYPE_CHECKING:
+    from kraft_wire.metadata.partitions.cells import Rows
 
 _NOBODY: Final = TopicRows("", Uuid.ZERO)
 
@@ -56,12 +61,27 @@ class Regions:
             allocator.release(topic.start, topic.capacity)
             topic.start, topic.capacity = start, roomy
 
-    def give_up(self, topic: TopicRows) -> None:
-        """Free a topic's region, whose rows are FREE."""
-        self._allocator.release(topic.start, topic.capacity)
-        self.owners[topic.ordinal] = _NOBODY
-        self._free_ordinals.append(topic.ordinal)
-        topic.ordinal, topic.start, topic.capacity, topic.extent = -1, 0, 0, 0
+    def give_up(self, topics: Sequence[TopicRows]) -> None:
+        """Free the regions of topics, whose rows are FREE. The topics are in the order of their rows."""
+        start = end = topics[0].start
+        for topic in topics:
+            if topic.start != end:
+                self._allocator.release(start, end - start)
+                start = topic.start
+            end = topic.start + topic.capacity
+            self.owners[topic.ordinal] = _NOBODY
+            self._free_ordinals.append(topic.ordinal)
+            topic.ordinal, topic.start, topic.capacity, topic.extent = -1, 0, 0, 0
+        self._allocator.release(start, end - start)
+
+    def rows_of(self, topics: Sequence[TopicRows]) -> slice | Rows:
+        """Return the rows of topics, in their order: a slice if they are next to each other."""
+        starts = np.array([topic.start for topic in topics], np.intp)
+        extents = np.array([topic.extent for topic in topics], np.intp)
+        ends = np.cumsum(extents)
+        if (starts - starts[0] == ends - extents).all():
+            return slice(int(starts[0]), int(starts[0] + ends[-1]))
+        return np.repeat(starts - (ends - extents), extents) + np.arange(ends[-1])
 
     def _new_ordinal(self, topic: TopicRows) -> int:
         if self._free_ordinals:

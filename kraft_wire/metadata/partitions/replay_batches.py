@@ -1,7 +1,8 @@
 """Replay large batches of partition records in columns, run by run.
 
 Large logs consist mostly of such batches. A run is either the new partitions of one topic, in order, or
-changes of leaders and ISRs. All other records, and all errors, are replayed record by record in between.
+changes of leaders, ISRs and ELRs, or removals of topics. All other records, and all errors, are replayed
+record by record in between.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from kraft_wire.metadata.partitions.partition import (
 from kraft_wire.metadata.partitions.partitions import Partitions
 from kraft_wire.metadata.partitions.ragged_lists import MAX_REPLICAS, filled, given, lengths, longest, padded
 from kraft_wire.metadata.partitions.replay_elrs import changed_elrs, new_elrs
-from kraft_wire.metadata.topics import Topics
+from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
@@ -58,9 +60,15 @@ Run = Callable[[], int]
 class PartitionBatches:
     """Finds runs in batches and applies them. Nothing is written to the journal."""
 
-    def __init__(self, topics: Topics, partitions: Partitions) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        partitions: Partitions,
+        remove_topics: Callable[[list[TopicRows]], None],
+    ) -> None:
         self._topics = topics
         self._partitions = partitions
+        self._remove_topics = remove_topics
 
     def runs(self, values: Sequence[bytes]) -> dict[int, Run]:
         """Return the runs of a batch, by the position of their first record.
@@ -76,6 +84,8 @@ class PartitionBatches:
                     runs.update(self._partition_runs(kind, chunk))
                 elif _is_many(kind, PartitionChangeRecord, _MIN_CHANGES):
                     runs.update(self._change_runs(kind, chunk))
+                elif _is_many(kind, RemoveTopicRecord, _MIN_CHANGES):
+                    runs.update(self._removal_runs(kind, chunk))
         except Malformed:
             return {}
         return runs
@@ -171,6 +181,23 @@ class PartitionBatches:
             rows = rows[: changes.elr.end_before_rare(self._partitions.columns.rare[rows])]
         self._partitions.columns.change(rows, changes.part(slice(0, len(rows))))
         return len(rows)
+
+    # Removed topics
+
+    def _removal_runs(self, kind: Kind, chunk: Chunk) -> Iterator[tuple[int, Run]]:
+        table = find_fields(RemoveTopicRecord, kind.version, chunk, kind.starts, kind.ends)
+        topic_ids = table.uuids("topic_id").view("V16").ravel().tolist()
+        usual = np.ones(len(topic_ids), np.bool_)
+        for span in _spans(usual, _follow_previous(kind.rows, usual), _MIN_CHANGES):
+            yield int(kind.rows[span.start]), partial(self._remove, topic_ids[span])
+
+    def _remove(self, topic_ids: list[bytes]) -> int:
+        topics = self._topics.find_all(topic_ids)
+        if len({topic.id for topic in topics}) < len(topics):
+            return 0  # the second removal of a topic is an error
+        if topics:
+            self._remove_topics(topics)
+        return len(topics)
 
 
 def _is_many(kind: Kind, record_class: type[Message], fewest: int) -> bool:
