@@ -2,7 +2,7 @@
 
 A response is large if the array that makes it large has many elements, which hold arrays themselves, such as
 the configurations of many topics. The elements are encoded some at a time, each time as a response of their
-own; what stands before and after the array is cut off.
+own; what stands before and after the array is cut off. So is the response inside an envelope.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Field, Structure
 from kraft_wire.protocol.varint import uvarint
+from kraft_wire.wire.large_envelope import LargeEnvelope
 
 LARGE: Final = 5_000
 """A response of more entries is large."""
@@ -29,6 +30,8 @@ _COUNT_BYTES: Final = 4
 
 def is_large(response: Message) -> bool:
     """Whether a response should be encoded in pieces."""
+    if isinstance(response, LargeEnvelope):
+        return True
     field = _main_array(type(response))
     if field is None:
         return False
@@ -37,14 +40,36 @@ def is_large(response: Message) -> bool:
 
 
 def estimated_bytes(response: Message) -> int:
-    """Return about how many bytes a large response has."""
+    """Return about how many bytes a large response has, judged by some of its elements."""
+    if isinstance(response, LargeEnvelope):
+        return estimated_bytes(response.inner)
     field = _main_array(type(response))
     assert field is not None, "a large response has an array"
-    return _ENTRY_BYTES * sum(map(_entries, getattr(response, field.name)))
+    elements = getattr(response, field.name)
+    step = 1 + len(elements) // LARGE
+    return _ENTRY_BYTES * step * sum(map(_entries, elements[::step]))
 
 
 def encode_in_pieces(response: Message, version: int) -> Iterator[bytes]:
-    """Yield the bytes of a large response, in its version. Raises EncodeError or UnsupportedVersion."""
+    """Yield the bytes of a large response, in its version. Raises EncodeError or UnsupportedVersion.
+
+    Some pieces of an envelope are empty: the length of the response inside stands before it.
+    """
+    if isinstance(response, LargeEnvelope):
+        yield from _envelope_in_pieces(response)
+    else:
+        yield from _array_in_pieces(response, version)
+
+
+def _envelope_in_pieces(envelope: LargeEnvelope) -> Iterator[bytes]:
+    pieces = [envelope.header()]
+    for piece in _array_in_pieces(envelope.inner, envelope.inner_version):
+        pieces.append(piece)
+        yield b""
+    yield b"".join(envelope.around(pieces))
+
+
+def _array_in_pieces(response: Message, version: int) -> Iterator[bytes]:
     field = _main_array(type(response))
     assert field is not None, "a large response has an array"
     elements = getattr(response, field.name)

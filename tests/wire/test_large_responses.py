@@ -16,7 +16,7 @@ from kraft_wire.protocol.messages.elect_leaders_response import (
     ReplicaElectionResult,
 )
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse
-from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, is_large
+from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, estimated_bytes, is_large
 
 
 def configs(resources: int, entries: int) -> DescribeConfigsResponse:
@@ -48,6 +48,13 @@ def test_pieces_are_small() -> None:
     pieces = list(encode_in_pieces(response, 4))
     assert len(pieces) > 1_000 * 31 // (PIECE + 31)
     assert max(map(len, pieces)) < len(response.encode(4)) / 20
+
+
+@pytest.mark.parametrize("topics", [LARGE - 1, LARGE + 1, 20 * LARGE])
+def test_the_size_is_estimated_by_some_of_the_elements(topics: int) -> None:
+    alike = elections(1, 2).replica_election_results * topics
+    response = ElectLeadersResponse(replica_election_results=alike)
+    assert 0.9 < estimated_bytes(response) / (topics * 3 * 50) < 1.1
 
 
 def test_a_response_with_many_entries_is_large() -> None:
