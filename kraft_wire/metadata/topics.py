@@ -63,6 +63,10 @@ class Topics:
         topic = self._by_id.get(topic_id)
         return None if topic is None else _view(topic)
 
+    def ids(self) -> list[Uuid]:
+        """Return the ids of all topics."""
+        return list(self._by_id)
+
     def colliding(self, name: str) -> str | None:
         """Return a topic whose name differs only in "." and "_", because their metrics have the same name;
         None if there is none."""

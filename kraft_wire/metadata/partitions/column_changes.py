@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from kraft_wire.columnar.change_records import ChangeColumns, ElrFields, encode_changes
 from kraft_wire.log.record import record_spans
 from kraft_wire.metadata.partitions.columns import Changes
-from kraft_wire.metadata.partitions.partition import PartitionRef
 from kraft_wire.metadata.partitions.partitions import Partitions
 from kraft_wire.metadata.partitions.places import Places
 from kraft_wire.protocol.message import Message
@@ -29,10 +26,6 @@ class PartitionChanges(msgspec.Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.places.indexes)
-
-    def refs(self) -> Iterator[PartitionRef]:
-        """Return the partitions."""
-        return self.places.refs()
 
     def encode(self, first_delta: int) -> bytes:
         """Return the records as they stand in a batch, from this offset delta on."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kraft_wire.metadata.partitions.lazy_numpy import np
-from kraft_wire.metadata.partitions.partition import PartitionRef
 from kraft_wire.metadata.topics import TopicRows
 
 if TYPE_CHECKING:
@@ -29,13 +26,6 @@ class Places(msgspec.Struct, frozen=True):
         """Return the rows where the partitions are now."""
         starts = np.array([topic.start for topic in self.topics], np.intp)
         return np.repeat(starts, self.counts) + self.indexes
-
-    def refs(self) -> Iterator[PartitionRef]:
-        """Return the partitions."""
-        indexes = iter(self.indexes.tolist())
-        for topic, count in zip(self.topics, self.counts.tolist(), strict=True):
-            for index in islice(indexes, count):
-                yield PartitionRef(topic.id, index)
 
     def topic_ids(self) -> NDArray[np.uint8]:
         """Return the topic ids, one row of 16 bytes for each partition."""
