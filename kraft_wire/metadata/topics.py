@@ -63,6 +63,10 @@ class Topics:
         topic = self._by_id.get(topic_id)
         return None if topic is None else _view(topic)
 
+    def is_name(self, name: str) -> bool:
+        """Whether there is a topic of this name."""
+        return name in self._by_name
+
     def ids(self) -> list[Uuid]:
         """Return the ids of all topics."""
         return list(self._by_id)

@@ -6,16 +6,19 @@ topics, each with the partitions that needed an election.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.item_work import ItemWork
 from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.work import ALL_BROKERS, WorkKey, WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.election_results import failure, refusal, success
 from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 from kraft_wire.protocol.errors import ApiError, ErrorCode
-from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.elect_leaders_response import (
     ElectLeadersResponse,
     PartitionResult,
@@ -40,19 +43,37 @@ def handle(state: ControllerState, request: ElectLeadersRequest, version: int, c
         from kraft_wire.controller.partitions.elect_all import ElectAll  # needs numpy
 
         return Result.of_work(ElectAll(election), state, context)
-    elections = _Elections(ClusterView(state), election)
-    results = [
-        ReplicaElectionResult(
-            topic=topic.topic,
-            partition_result=[elections.elect_named(topic.topic, index) for index in topic.partitions],
-        )
-        for topic in request.topic_partitions
-    ]
-    return Result(ElectLeadersResponse(replica_election_results=results), elections.records, atomic=False)
+    return Result.of_work(_ElectNamed(election, request.topic_partitions), state, context)
+
+
+class _ElectNamed(ItemWork[tuple[ReplicaElectionResult, int]]):
+    """The elections of the partitions that a request names. Each goes with the topic of the response."""
+
+    def __init__(self, election: Election, topics: Sequence[TopicPartitions]) -> None:
+        results = [ReplicaElectionResult(topic=topic.topic) for topic in topics]
+        partitions = [
+            (result, index)
+            for result, topic in zip(results, topics, strict=True)
+            for index in topic.partitions
+        ]
+        super().__init__(WorkKey(WorkKind.ELECT, ALL_BROKERS), partitions)
+        self._results = results
+        self._election = election
+
+    def decide_items(
+        self, state: ControllerState, items: Sequence[tuple[ReplicaElectionResult, int]]
+    ) -> list[VersionedRecord]:
+        elections = _Elections(ClusterView(state), self._election)
+        for result, index in items:
+            result.partition_result.append(elections.elect_named(result.topic, index))
+        return elections.records
+
+    def response(self) -> ElectLeadersResponse:
+        return ElectLeadersResponse(replica_election_results=self._results)
 
 
 class _Elections:
-    """The elections of one request."""
+    """Elections of named partitions, one after the other."""
 
     def __init__(self, view: ClusterView, election: Election) -> None:
         self.records: list[VersionedRecord] = []
