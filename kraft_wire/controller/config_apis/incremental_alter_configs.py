@@ -67,6 +67,7 @@ def handle(
     responses: list[AlterConfigsResourceResponse] = []
     mentions = Counter(map(_identity, request.resources))
     answered: set[tuple[int, str]] = set()
+    done = ErrorCode.NONE
     validation = _Validation(state.settings.static_configs)
     for resource in sorted(request.resources, key=_is_logger):
         identity = _identity(resource)
@@ -79,7 +80,7 @@ def handle(
             continue
         try:
             records += _alter(state, resource, context, validation)
-            responses.append(_response(resource, ErrorCode.NONE, None))
+            responses.append(_response(resource, done, None))
         except ApiError as error:
             responses.append(_response(resource, error.code, error.message))
     return Result(
@@ -128,15 +129,17 @@ def _alter(
 ) -> list[VersionedRecord]:
     """Return the records that change one resource. Of several faults it raises the one that Java names."""
     resource_type, name = resource.resource_type, resource.resource_name
-    if resource_type not in _STORED and not _is_logger(resource):
+    is_logger = resource_type == _BROKER_LOGGER
+    if not is_logger and resource_type not in _STORED:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"there is no resource type {resource_type}")
     _check_permission(resource_type, name, context)
-    if _is_logger(resource):
+    if is_logger:
         check_loggers(state.node_id, resource)
         return []
     _check_operations(resource.configs)
     existing = _known(resource_type, state.metadata.configs.get(resource_type, name))
     is_broker = resource_type == _BROKER
+    is_known_topic = resource_type == _TOPIC and state.metadata.topics.is_name(name)
     changes: dict[str, str | None] = {}
     for config in resource.configs:
         key, current = config.name, existing.get(config.name)
@@ -147,13 +150,15 @@ def _alter(
         _check_size(key, value)
         if is_broker:
             check_broker_key(state, context, name, key, existing.get(key), value)
-    validate_resource(resource_type, name)
+    if not is_known_topic:
+        validate_resource(resource_type, name)
     if is_broker:
         _check_existence(state, _BROKER, name)  # before the values, which Java's controller doesn't check
-    merged: Mapping[str, str | None] = {**existing, **changes}
+    merged: Mapping[str, str | None] = {**existing, **changes} if existing else changes
     values = {key: value for key, value in merged.items() if value is not None}
     validation.check(resource_type, values, existing)
-    _check_existence(state, resource_type, name)
+    if not is_known_topic:
+        _check_existence(state, resource_type, name)
     return [(_record(resource_type, name, key, value), 0) for key, value in changes.items()]
 
 
@@ -163,10 +168,10 @@ def _known(resource_type: int, values: Mapping[str, str]) -> Mapping[str, str]:
     The log of an upgraded cluster may hold others. Java's controller drops them when it replays, but those of
     brokers, where any key may be set.
     """
-    if resource_type == _BROKER:
+    if resource_type == _BROKER or not values:
         return values
     keys = keys_of(resource_type)
-    return {key: value for key, value in values.items() if key in keys} if values else values
+    return {key: value for key, value in values.items() if key in keys}
 
 
 def _check_permission(resource_type: int, name: str, context: Context) -> None:
@@ -184,7 +189,7 @@ def _check_permission(resource_type: int, name: str, context: Context) -> None:
 
 
 def _check_operations(configs: Sequence[AlterableConfig]) -> None:
-    if len({config.name for config in configs}) < len(configs):
+    if len(configs) > 1 and len({config.name for config in configs}) < len(configs):
         twice = sorted(name for name, count in Counter(c.name for c in configs).items() if count > 1)
         raise ApiError(ErrorCode.INVALID_REQUEST, f"changed more than once: {', '.join(twice)}")
     for config in configs:
