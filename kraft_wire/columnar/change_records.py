@@ -1,12 +1,12 @@
 """Write the PartitionChangeRecords of one batch from columns.
 
-The records of one shape (which fields they have, how many members the ISR has, how many bytes their offset
-delta takes) are one matrix of bytes.
+The records of one shape (which fields they have, how many members the ISR and the ELR have, how many bytes
+their offset delta takes) are one matrix of bytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,15 +24,26 @@ if TYPE_CHECKING:
     Int32s = NDArray[np.int32]
 
 MOST_MEMBERS: Final = 31
-"""An ISR of more members doesn't fit into the shapes: the size of its field would take two bytes."""
-_ISR_TAG, _LEADER_TAG, _RECOVERY_TAG = 0, 1, 5
+"""A list of more members doesn't fit into the shapes: the size of its field would take two bytes."""
+_ISR_TAG, _LEADER_TAG, _RECOVERY_TAG, _ELR_TAG, _LAST_KNOWN_TAG = 0, 1, 5, 6, 7
+
+
+class ElrFields(msgspec.Struct, frozen=True):
+    """The fields of KIP-966. ``members`` are padded with -1; ``given`` says which records have them.
+
+    ``last_known`` is the only member of the last known ELR; -1 if that is empty, -2 in records without it.
+    """
+
+    members: Int32s
+    given: NDArray[np.bool_]
+    last_known: Int32s
 
 
 class ChangeColumns(msgspec.Struct, frozen=True):
     """The fields of PartitionChangeRecords.
 
     ``leader`` is NO_LEADER_CHANGE (-2) and ``recovery_state`` -1 in records without these fields. ``isr`` is
-    padded with -1; ``isr_given`` says which records have it.
+    padded with -1; ``isr_given`` says which records have it. Without ``elr``, no record has its fields.
     """
 
     topic_ids: NDArray[np.uint8]
@@ -41,31 +52,41 @@ class ChangeColumns(msgspec.Struct, frozen=True):
     recovery_state: NDArray[np.int8]
     isr: Int32s
     isr_given: NDArray[np.bool_]
+    elr: ElrFields | None = None
 
     def __len__(self) -> int:
         return len(self.indexes)
 
 
-class _Shape(msgspec.Struct, frozen=True):
-    """``members`` is -1 without an ISR; ``delta_bytes`` is the length of the offset delta.
+class _Shape(NamedTuple):
+    """The numbers of ``members`` are -1 without that list; ``delta_bytes`` is the length of the offset delta.
 
     ``of`` undoes ``_shape_numbers``.
     """
 
-    members: int
+    isr_members: int
+    elr_members: int
+    last_known_members: int
     has_leader: bool
     has_recovery_state: bool
     delta_bytes: int
 
     @classmethod
     def of(cls, number: int) -> _Shape:
-        return cls((number >> 4) - 1, bool(number & 8), bool(number & 4), (number & 3) + 1)
+        return cls(
+            (number >> 12) - 1,
+            (number >> 6 & 63) - 1,
+            (number >> 4 & 3) - 1,
+            bool(number & 8),
+            bool(number & 4),
+            (number & 3) + 1,
+        )
 
 
 def encode_changes(columns: ChangeColumns, version: int, first_delta: int) -> bytes:
     """Return the records as they stand in a batch, where the first has the offset delta ``first_delta``.
 
-    No ISR may have more than ``MOST_MEMBERS`` members.
+    No ISR and no ELR may have more than ``MOST_MEMBERS`` members.
     """
     count = len(columns)
     if not count:
@@ -84,15 +105,23 @@ def encode_changes(columns: ChangeColumns, version: int, first_delta: int) -> by
 
 
 def _shape_numbers(columns: ChangeColumns, deltas: Positions) -> Positions:
-    members = np.where(columns.isr_given, np.count_nonzero(columns.isr >= 0, axis=1), -1)
     delta_bytes = 1 + np.searchsorted(DELTA_LIMITS, deltas, side="right")
     numbers: Positions = (
-        ((members + 1) << 4)
+        (_counts(columns.isr, columns.isr_given) << 12)
         + ((columns.leader != -2).astype(np.int64) << 3)
         + ((columns.recovery_state >= 0).astype(np.int64) << 2)
         + (delta_bytes - 1)
     )
+    if columns.elr is not None:
+        numbers += _counts(columns.elr.members, columns.elr.given) << 6
+        numbers += np.clip(columns.elr.last_known.astype(np.int64), -2, 0) + 2 << 4
     return numbers
+
+
+def _counts(lists: Int32s, given: NDArray[np.bool_]) -> Positions:
+    """Return one more than the number of members of each list; 0 where it isn't given."""
+    counts: Positions = np.where(given, np.count_nonzero(lists >= 0, axis=1) + 1, 0)
+    return counts
 
 
 def _interleaved(groups: list[Positions], matrices: list[Bytes], count: int) -> bytes:
@@ -124,13 +153,23 @@ def _matrix(
 
 def _tagged_fields(shape: _Shape, columns: ChangeColumns, rows: Positions | slice) -> list[bytes | Bytes]:
     tagged: list[bytes | Bytes] = []
-    if shape.members >= 0:
-        tagged.append(bytes((_ISR_TAG, 1 + 4 * shape.members, shape.members + 1)))
-        if shape.members:
-            tagged.append(big_endian(columns.isr[rows][:, : shape.members], ">i4"))
+    if shape.isr_members >= 0:
+        tagged += _list_field(_ISR_TAG, columns.isr[rows], shape.isr_members)
     if shape.has_leader:
         tagged += [bytes((_LEADER_TAG, 4)), big_endian(columns.leader[rows], ">i4")]
     if shape.has_recovery_state:
         tagged += [bytes((_RECOVERY_TAG, 1)), big_endian(columns.recovery_state[rows], ">i1")]
-    count = (shape.members >= 0) + shape.has_leader + shape.has_recovery_state
+    elr = columns.elr
+    if elr is not None and shape.elr_members >= 0:
+        tagged += _list_field(_ELR_TAG, elr.members[rows], shape.elr_members)
+    if elr is not None and shape.last_known_members >= 0:
+        tagged += _list_field(_LAST_KNOWN_TAG, elr.last_known[rows, None], shape.last_known_members)
+    lists = (shape.isr_members, shape.elr_members, shape.last_known_members)
+    count = sum(members >= 0 for members in lists) + shape.has_leader + shape.has_recovery_state
     return [uvarint(count), *tagged]
+
+
+def _list_field(tag: int, lists: Int32s, members: int) -> list[bytes | Bytes]:
+    """Return a tagged field with lists of so many members."""
+    head = bytes((tag, 1 + 4 * members, members + 1))
+    return [head, big_endian(lists[:, :members], ">i4")] if members else [head]

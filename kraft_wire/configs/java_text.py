@@ -26,6 +26,7 @@ _DURATION: Final = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _UNITS_S: Final = (86_400, 3600, 60, 1)
+_MOST_USUAL_DIGITS: Final = 20
 _LONG: Final = 1 << 63
 _INT: Final = 1 << 31
 
@@ -60,6 +61,8 @@ def parse_integer(text: str) -> int:
     Digits are those of any script, but only such as take one UTF-16 unit.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
+    if len(digits) <= _MOST_USUAL_DIGITS and digits.isascii() and digits.isdigit():
+        return int(text)
     if not digits or any(ord(digit) > _LARGEST_UNIT for digit in digits):
         raise ValueError(f"{text!r} is not a whole number")
     number = 0

@@ -29,6 +29,15 @@ from kraft_wire.protocol.errors import ApiError, ErrorCode
 ALL_BROKERS: Final = ""
 """The name of the BROKER resource whose values apply to every broker."""
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+_LEAST_LAG: Final = "min.compaction.lag.ms"
+_MOST_LAG: Final = "max.compaction.lag.ms"
+_TABLES: Final[Mapping[int, str]] = {
+    ResourceType.TOPIC.value: "TOPIC",
+    ResourceType.BROKER.value: "BROKER",
+    ResourceType.GROUP.value: "GROUP",
+    ResourceType.CLIENT_METRICS.value: "CLIENT_METRICS",
+}
+"""The tables of keys of the types of resources."""
 
 
 class EffectiveConfig(msgspec.Struct, frozen=True, gc=False):
@@ -74,14 +83,8 @@ def broker_key(name: str) -> ConfigKey | None:
 
 def keys_of(resource_type: int) -> Mapping[str, ConfigKey]:
     """Return the keys of resources of this type, none for a type without configuration."""
-    tables = {
-        ResourceType.TOPIC.value: topic_keys,
-        ResourceType.BROKER.value: broker_keys,
-        ResourceType.GROUP.value: group_keys,
-        ResourceType.CLIENT_METRICS.value: client_metrics_keys,
-    }
-    table = tables.get(resource_type)
-    return table() if table else {}
+    table = _TABLES.get(resource_type)
+    return _keys(table) if table else {}
 
 
 def is_dynamic_broker_key(name: str) -> bool:
@@ -170,8 +173,8 @@ def check_known(configs: Iterable[str], keys: Mapping[str, ConfigKey], what: str
 
 def refuse_nulls(configs: Mapping[str, str | None], what: str) -> dict[str, str]:
     """Return the values. Raises ApiError(INVALID_CONFIG) if one of them is null."""
-    nulls = sorted(name for name, value in configs.items() if value is None)
-    if nulls:
+    if None in configs.values():
+        nulls = sorted(name for name, value in configs.items() if value is None)
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{what} configurations without a value: {', '.join(nulls)}")
     return {name: value for name, value in configs.items() if value is not None}
 
@@ -243,12 +246,7 @@ def _check_topic_configs(
     for name, value in given.items():
         keys[name].check(value)
     values = _TopicValues(given, static_configs)
-    if values.number("min.compaction.lag.ms") > values.number("max.compaction.lag.ms"):
-        raise InvalidConfigValue(
-            "min.compaction.lag.ms",
-            str(values.number("min.compaction.lag.ms")),
-            f"is above max.compaction.lag.ms, {values.number('max.compaction.lag.ms')}",
-        )
+    _check_compaction_lags(values)
     if values.flag("remote.storage.enable"):
         _check_remote_storage(values, static_configs)
     elif _is_true(existing.get("remote.storage.enable")) and not values.flag("remote.log.delete.on.disable"):
@@ -260,6 +258,14 @@ def _check_topic_configs(
         )
 
 
+def _check_compaction_lags(values: _TopicValues) -> None:
+    if not values.has_any(_LEAST_LAG, _MOST_LAG):
+        return  # Kafka's defaults are right
+    least, most = values.number(_LEAST_LAG), values.number(_MOST_LAG)
+    if least > most:
+        raise InvalidConfigValue(_LEAST_LAG, str(least), f"is above {_MOST_LAG}, {most}")
+
+
 def _is_true(text: str | None) -> bool:
     return text is not None and equals_ignoring_case(trim(text), "true")
 
@@ -269,7 +275,12 @@ class _TopicValues:
 
     def __init__(self, given: Mapping[str, str], static_configs: Mapping[str, str]) -> None:
         self._given = given
-        self._layers: _TopicLayers = ((ConfigSource.STATIC_BROKER, static_configs),)
+        is_used = not topic_fallback_keys().isdisjoint(static_configs)
+        self._layers: _TopicLayers = ((ConfigSource.STATIC_BROKER, static_configs),) if is_used else ()
+
+    def has_any(self, *names: str) -> bool:
+        """Whether one of the keys may have a value that isn't its default."""
+        return bool(self._layers) or any(name in self._given for name in names)
 
     def text(self, name: str) -> str:
         return _resolve(topic_keys()[name], self._given, self._layers).value or ""

@@ -26,6 +26,7 @@ from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.topic_names import why_invalid
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 
+_TOPIC: Final = ResourceType.TOPIC
 _INTERVAL_MS: Final = range(100, 3_600_000 + 1)
 _PARTS_OF_MATCH: Final = 2
 _MATCHABLE: Final = frozenset(
@@ -42,9 +43,10 @@ _MATCHABLE: Final = frozenset(
 
 def validate_resource(resource_type: int, name: str) -> None:
     """Check a resource's name. Raises ApiError: INVALID_TOPIC_EXCEPTION, or INVALID_REQUEST."""
+    if resource_type == _TOPIC:
+        _check_topic_name(name)
+        return
     match resource_type:
-        case ResourceType.TOPIC:
-            _check_topic_name(name)
         case ResourceType.BROKER:
             _check_broker_name(name)
         case ResourceType.CLIENT_METRICS | ResourceType.GROUP if not name:

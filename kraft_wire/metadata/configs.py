@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from kraft_wire.metadata.journal import Journal
+from kraft_wire.metadata.journal import ABSENT, Journal
 from kraft_wire.protocol.messages.config_record import ConfigRecord
 
 Resource = tuple[int, str]
@@ -43,6 +43,11 @@ class Configs:
         values = self._values.get((resource_type, name))
         return None if values is None else values.get(key)
 
+    def with_values(self, resource_type: int, names: Iterable[str]) -> set[str]:
+        """Return those of the names of resources for which any value is set."""
+        kind = int(resource_type)
+        return {name for name in names if (kind, name) in self._values}
+
     def resources(self) -> Iterator[Resource]:
         """The resources with at least one value."""
         return iter(list(self._values))
@@ -60,6 +65,9 @@ class Configs:
         else:
             self._journal.drop(self._values, resource)
 
-    def remove_topic(self, name: str) -> None:
-        """Delete the configuration of a deleted topic."""
-        self._journal.drop(self._values, (ResourceType.TOPIC.value, name))
+    def remove_topics(self, names: Iterable[str]) -> None:
+        """Delete the configurations of deleted topics."""
+        kind = ResourceType.TOPIC.value
+        configured = [resource for name in names if (resource := (kind, name)) in self._values]
+        if configured:
+            self._journal.put_all(self._values, dict.fromkeys(configured, ABSENT))

@@ -8,7 +8,7 @@ too.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, TypeVar
 
 from kraft_wire.metadata.errors import UndoImpossible
@@ -20,7 +20,8 @@ Inverse = tuple[Callable[..., "Inverse"], tuple[Any, ...]]
 Entry = tuple[int, Callable[..., Inverse], tuple[Any, ...]]
 """An inverse and the offset of the record whose change it undoes."""
 
-_ABSENT: Final[Any] = object()
+ABSENT: Final[Any] = object()
+"""The value of a key that a table doesn't have."""
 
 
 class Journal:
@@ -54,7 +55,7 @@ class Journal:
     def put(self, table: dict[Key, Value], key: Key, value: Value) -> None:
         """Set one key of a table."""
         if self.active:
-            self.add(_swap, table, key, table.get(key, _ABSENT))
+            self.add(_swap, table, key, table.get(key, ABSENT))
         table[key] = value
 
     def drop(self, table: dict[Key, Value], key: Key) -> None:
@@ -63,6 +64,12 @@ class Journal:
             old = table.pop(key)
             if self.active:
                 self.add(_swap, table, key, old)
+
+    def put_all(self, table: dict[Key, Value], values: Mapping[Key, Value]) -> None:
+        """Set many keys of a table; ABSENT removes one. One inverse is for all."""
+        if self.active:
+            self.add(_swap_all, table, {key: table.get(key, ABSENT) for key in values})
+        _set_all(table, values)
 
     def undo_to(self, offset: int) -> None:
         """Undo every change by the records at or after ``offset``, newest first. Raises UndoImpossible below
@@ -100,9 +107,23 @@ class Journal:
 
 
 def _swap(table: dict[Any, Any], key: Any, value: Any) -> Inverse:
-    old = table.get(key, _ABSENT)
-    if value is _ABSENT:
+    old = table.get(key, ABSENT)
+    if value is ABSENT:
         del table[key]
     else:
         table[key] = value
     return _swap, (table, key, old)
+
+
+def _swap_all(table: dict[Any, Any], values: Mapping[Any, Any]) -> Inverse:
+    old = {key: table.get(key, ABSENT) for key in values}
+    _set_all(table, values)
+    return _swap_all, (table, old)
+
+
+def _set_all(table: dict[Any, Any], values: Mapping[Any, Any]) -> None:
+    for key, value in values.items():
+        if value is ABSENT:
+            table.pop(key, None)
+        else:
+            table[key] = value

@@ -23,7 +23,8 @@ from kraft_wire.metadata.producer_ids import ProducerIds
 from kraft_wire.metadata.quotas import ClientQuotas
 from kraft_wire.metadata.scram import ScramCredentials
 from kraft_wire.metadata.tokens import DelegationTokens
-from kraft_wire.metadata.topics import Topics
+from kraft_wire.metadata.topic_removals import TopicRemovals
+from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.metadata.transactions import Transactions
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
@@ -178,8 +179,10 @@ class MetadataState:
             raise ReplayError(record.NAME, offset, str(contradiction)) from None
         self.last_applied_offset = offset
 
-    def apply_columns(self, columns: PartitionChanges | NewPartitions, base_offset: int) -> None:
-        """Apply the records of many partitions, the first of which is at ``base_offset``.
+    def apply_columns(
+        self, columns: PartitionChanges | NewPartitions | TopicRemovals, base_offset: int
+    ) -> None:
+        """Apply the records of many partitions or topics, the first of which is at ``base_offset``.
 
         They are undone together: ``undo_to`` must not be given an offset between them.
         """
@@ -187,7 +190,10 @@ class MetadataState:
         self.journal.offset = last_offset
         if not self.journal.recording:
             self.journal.floor = last_offset + 1
-        columns.apply(self.partitions)
+        if isinstance(columns, TopicRemovals):
+            self._remove_topics(self.topics.find_all(columns.topic_ids))
+        else:
+            columns.apply(self.partitions)
         self.last_applied_offset = last_offset
 
     def replay_values(self, values: Sequence[bytes], base_offset: int) -> None:
@@ -227,7 +233,7 @@ class MetadataState:
             return {}
         from kraft_wire.metadata.partitions.replay_batches import PartitionBatches
 
-        return PartitionBatches(self.topics, self.partitions).runs(values)
+        return PartitionBatches(self.topics, self.partitions, self._remove_topics).runs(values)
 
     def _replay_run(self, run: Run, offset: int, step: int) -> int:
         if self.journal.active or offset < self.last_applied_offset:
@@ -285,10 +291,12 @@ class MetadataState:
         ]
 
     def _remove_topic(self, record: RemoveTopicRecord, offset: int) -> None:
-        topic = self.topics.rows(record.topic_id)
-        self.partitions.drop_topic(topic)
-        self.topics.remove(topic)
-        self.configs.remove_topic(topic.name)
+        self._remove_topics([self.topics.rows(record.topic_id)])
+
+    def _remove_topics(self, topics: list[TopicRows]) -> None:
+        self.partitions.drop_topics(topics)
+        self.topics.remove_all(topics)
+        self.configs.remove_topics([topic.name for topic in topics])
 
 
 def _ignore(record: Message, offset: int) -> None:

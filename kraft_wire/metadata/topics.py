@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import msgspec
 
 from kraft_wire.metadata.errors import Contradiction
-from kraft_wire.metadata.journal import Journal
+from kraft_wire.metadata.journal import ABSENT, Journal
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
 
@@ -63,6 +63,14 @@ class Topics:
         topic = self._by_id.get(topic_id)
         return None if topic is None else _view(topic)
 
+    def is_name(self, name: str) -> bool:
+        """Whether there is a topic of this name."""
+        return name in self._by_name
+
+    def ids(self) -> list[Uuid]:
+        """Return the ids of all topics."""
+        return list(self._by_id)
+
     def colliding(self, name: str) -> str | None:
         """Return a topic whose name differs only in "." and "_", because their metrics have the same name;
         None if there is none."""
@@ -110,17 +118,20 @@ class Topics:
             alike = self._alike.get(_unified(topic.name), ())
             self._journal.put(self._alike, _unified(topic.name), (*alike, topic.name))
 
-    def remove(self, topic: TopicRows) -> None:
-        """Remove a topic. The caller removes its partitions."""
-        self._journal.drop(self._by_id, topic.id)
-        self._journal.drop(self._by_name, topic.name)
-        if _may_collide(topic.name):
-            unified = _unified(topic.name)
-            alike = tuple(name for name in self._alike[unified] if name != topic.name)
-            if alike:
-                self._journal.put(self._alike, unified, alike)
-            else:
-                self._journal.drop(self._alike, unified)
+    def remove_all(self, topics: Sequence[TopicRows]) -> None:
+        """Remove topics. The caller removes their partitions."""
+        self._journal.put_all(self._by_id, dict.fromkeys([topic.id for topic in topics], ABSENT))
+        self._journal.put_all(self._by_name, dict.fromkeys([topic.name for topic in topics], ABSENT))
+        alike = self._alike_without([topic.name for topic in topics if _may_collide(topic.name)])
+        if alike:
+            self._journal.put_all(self._alike, alike)
+
+    def _alike_without(self, names: list[str]) -> dict[str, tuple[str, ...]]:
+        """Return the entries of ``_alike`` that change when topics of these names are removed."""
+        removed = set(names)
+        unified = set(map(_unified, names))
+        left = {key: [name for name in self._alike[key] if name not in removed] for key in unified}
+        return {key: tuple(names) if names else ABSENT for key, names in left.items()}
 
 
 def _view(topic: TopicRows) -> Topic:

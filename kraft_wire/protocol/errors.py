@@ -202,9 +202,12 @@ class ApiError(Exception):
     """The failure of a whole request. A handler raises it and the caller turns it into a response."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
-        super().__init__(f"{code.name}: {message}" if message else code.name)
+        super().__init__(code, message)
         self.code = code
         self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.code.name}: {self.message}" if self.message else self.code.name
 
 
 class ProtocolError(Exception):

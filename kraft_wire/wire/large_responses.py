@@ -2,21 +2,25 @@
 
 A response is large if the array that makes it large has many elements, which hold arrays themselves, such as
 the configurations of many topics. The elements are encoded some at a time, each time as a response of their
-own; what stands before and after the array is cut off.
+own; what stands before and after the array is cut off. The same is done with a large array in an element, and
+with a response inside an envelope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Field, Structure
 from kraft_wire.protocol.varint import uvarint
+from kraft_wire.wire.large_envelope import LargeEnvelope
+
+S = TypeVar("S", bound=Structure)
 
 LARGE: Final = 5_000
 """A response of more entries is large."""
@@ -29,6 +33,8 @@ _COUNT_BYTES: Final = 4
 
 def is_large(response: Message) -> bool:
     """Whether a response should be encoded in pieces."""
+    if isinstance(response, LargeEnvelope):
+        return True
     field = _main_array(type(response))
     if field is None:
         return False
@@ -37,31 +43,114 @@ def is_large(response: Message) -> bool:
 
 
 def estimated_bytes(response: Message) -> int:
-    """Return about how many bytes a large response has."""
-    field = _main_array(type(response))
-    assert field is not None, "a large response has an array"
-    return _ENTRY_BYTES * sum(map(_entries, getattr(response, field.name)))
-
-
-def encode_in_pieces(response: Message, version: int) -> Iterator[bytes]:
-    """Yield the bytes of a large response, in its version. Raises EncodeError or UnsupportedVersion."""
+    """Return about how many bytes a large response has, judged by some of its elements."""
+    if isinstance(response, LargeEnvelope):
+        return estimated_bytes(response.inner)
     field = _main_array(type(response))
     assert field is not None, "a large response has an array"
     elements = getattr(response, field.name)
-    before, after = _around(response, field, version)
-    is_flexible = version >= type(response).FLEXIBLE_FROM
-    yield before + _count(len(elements), flexible=is_flexible)
-    for chunk in _chunks(elements):
-        encoded = _with(response, field, chunk).encode(version)
-        start = len(before) + len(_count(len(chunk), flexible=is_flexible))
-        yield encoded[start : len(encoded) - len(after)]
-    yield after
+    step = 1 + len(elements) // LARGE
+    return _ENTRY_BYTES * step * sum(map(_entries, elements[::step]))
+
+
+def encode_in_pieces(response: Message, version: int) -> Iterator[bytes]:
+    """Yield the bytes of a large response, in its version. Raises EncodeError or UnsupportedVersion.
+
+    Some pieces of an envelope are empty: the length of the response inside stands before it.
+    """
+    if isinstance(response, LargeEnvelope):
+        yield from _envelope_in_pieces(response)
+    else:
+        yield from _array_in_pieces(response, version)
+
+
+def _envelope_in_pieces(envelope: LargeEnvelope) -> Iterator[bytes]:
+    pieces = [envelope.header()]
+    for piece in _array_in_pieces(envelope.inner, envelope.inner_version):
+        pieces.append(piece)
+        yield b""
+    yield b"".join(envelope.around(pieces))
+
+
+def _array_in_pieces(response: Message, version: int) -> Iterator[bytes]:
+    field = _main_array(type(response))
+    assert field is not None, "a large response has an array"
+    array = _Array(partial(_with, response, field), getattr(response, field.name), version)
+    yield array.begin()
+    for chunk in _chunks(array.elements):
+        inner = _large_array(chunk[0]) if len(chunk) == 1 else None
+        if inner is None:
+            yield array.encode(chunk)
+        else:
+            yield from _element_in_pieces(array, chunk[0], inner)
+    yield array.after
+
+
+def _element_in_pieces(outer: _Array, element: Structure, field: Field) -> Iterator[bytes]:
+    """Yield the bytes of one element, an array of which is large itself."""
+    array = _Array(
+        lambda elements: outer.make([_with(element, field, elements)]),
+        getattr(element, field.name),
+        outer.version,
+    )
+    yield array.begin()[len(outer.before) + len(outer.count(1)) :]
+    for chunk in _chunks(array.elements):
+        yield array.encode(chunk)
+    yield array.after[: len(array.after) - len(outer.after)]
+
+
+class _Array:
+    """An array of structures in a response. ``make`` returns the response with other elements in the array.
+
+    ``before`` are the bytes of the response before the count of the array, ``after`` those after its last
+    element.
+    """
+
+    def __init__(self, make: Callable[[list[Any]], Message], elements: list[Any], version: int) -> None:
+        self.make = make
+        self.elements = elements
+        self.version = version
+        without, with_one = make([]), make([_without_large_array(each) for each in elements[:1]])
+        self._is_flexible = version >= type(without).FLEXIBLE_FROM
+        self.before, self.after = self._around(without.encode(version), with_one.encode(version))
+
+    def begin(self) -> bytes:
+        """Return what stands before the first element."""
+        return self.before + self.count(len(self.elements))
+
+    def encode(self, chunk: list[Any]) -> bytes:
+        """Return the bytes of some of the elements."""
+        encoded = self.make(chunk).encode(self.version)
+        start = len(self.before) + len(self.count(len(chunk)))
+        return encoded[start : len(encoded) - len(self.after)]
+
+    def count(self, count: int) -> bytes:
+        """Return the count of the array."""
+        return uvarint(count + 1) if self._is_flexible else count.to_bytes(_COUNT_BYTES)
+
+    def _around(self, without: bytes, with_one: bytes) -> tuple[bytes, bytes]:
+        pairs = zip(without, with_one, strict=False)
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        count_bytes = 1 if self._is_flexible else _COUNT_BYTES
+        start = alike + 1 - count_bytes  # counts of 0 and 1 differ in their last byte
+        return without[:start], without[start + count_bytes :]
 
 
 @cache
-def _main_array(cls: type[Message]) -> Field | None:
-    """Return the first array of structures of a response; None if it has none."""
+def _main_array(cls: type[Structure]) -> Field | None:
+    """Return the first array of structures of a response or of an element; None if it has none."""
     return next((field for field in cls.FIELDS if field.array and field.struct is not None), None)
+
+
+def _large_array(element: Structure) -> Field | None:
+    """Return the first array of structures of an element if it is large."""
+    field = _main_array(type(element))
+    return field if field is not None and len(getattr(element, field.name) or ()) > PIECE else None
+
+
+def _without_large_array(element: Structure) -> Structure:
+    field = _large_array(element)
+    return element if field is None else _with(element, field, [])
 
 
 def _entries(element: Structure) -> int:
@@ -77,6 +166,9 @@ def _chunks(elements: list[Any]) -> Iterator[list[Any]]:
     chunk: list[Any] = []
     size = 0
     for element in elements:
+        if chunk and _entries(element) > PIECE:
+            yield chunk
+            chunk, size = [], 0
         chunk.append(element)
         size += _entries(element)
         if size >= PIECE:
@@ -86,21 +178,6 @@ def _chunks(elements: list[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _around(response: Message, field: Field, version: int) -> tuple[bytes, bytes]:
-    """Return the bytes before the count of the array and after its last element."""
-    without = _with(response, field, []).encode(version)
-    with_one = _with(response, field, getattr(response, field.name)[:1]).encode(version)
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(without, with_one, strict=False)))
-    is_flexible = version >= type(response).FLEXIBLE_FROM
-    count_bytes = 1 if is_flexible else _COUNT_BYTES
-    start = alike + 1 - count_bytes  # counts of 0 and 1 differ in their last byte
-    return without[:start], without[start + count_bytes :]
-
-
-def _with(response: Message, field: Field, elements: list[Any]) -> Message:
+def _with(structure: S, field: Field, elements: list[Any]) -> S:
     changes: dict[str, Any] = {field.name: elements}
-    return msgspec.structs.replace(response, **changes)
-
-
-def _count(count: int, *, flexible: bool) -> bytes:
-    return uvarint(count + 1) if flexible else count.to_bytes(_COUNT_BYTES)
+    return msgspec.structs.replace(structure, **changes)

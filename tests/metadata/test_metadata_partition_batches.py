@@ -82,7 +82,7 @@ def assert_same(values: Sequence[bytes]) -> MetadataState:
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the lengths of the runs that were applied."""
     found: list[int] = []
-    for name in ("_append", "_change"):
+    for name in ("_append", "_change", "_remove"):
         monkeypatch.setattr(PartitionBatches, name, _counting(getattr(PartitionBatches, name), found))
     return found
 
@@ -150,6 +150,10 @@ def test_every_version(version: int, counts: list[int]) -> None:
         {"eligible_leader_replicas": (1,)},
         {"last_known_elr": (1,)},
         {"eligible_leader_replicas": (), "last_known_elr": ()},
+        {"eligible_leader_replicas": (2, 1), "last_known_elr": (2,)},
+        {"eligible_leader_replicas": tuple(range(40))},
+        {"last_known_elr": (1, 2)},
+        {"last_known_elr": (-1,)},
         {"replicas": (0, 1), "isr": (0, 1), "directories": (uuid(1), uuid(2))},
         {"replicas": (), "isr": (), "directories": ()},
         {"isr": (0,)},
@@ -187,6 +191,11 @@ def test_one_new_partition_differs_from_the_others(other: dict[str, object], at:
         {"leader_recovery_state": -2},
         {"eligible_leader_replicas": (1,)},
         {"last_known_elr": (1,)},
+        {"eligible_leader_replicas": (), "last_known_elr": ()},
+        {"eligible_leader_replicas": (2, 1), "last_known_elr": (2,)},
+        {"eligible_leader_replicas": tuple(range(40))},
+        {"last_known_elr": (1, 2)},
+        {"last_known_elr": (-1,)},
         {"replicas": (0, 1), "directories": (uuid(1), uuid(2))},
         {"replicas": (0, 1)},
         {"directories": ()},
@@ -213,6 +222,58 @@ def test_rare_fields_stay_if_a_change_does_not_name_them() -> None:
     ]
     state = assert_same(encoded(topic_record(1), *rare, *changes(1, [index % 20 for index in range(60)])))
     assert {one.adding_replicas for one in state.partitions.of_topic(uuid(1))} == {(7,)}
+
+
+def test_elrs_are_replayed_in_runs(counts: list[int]) -> None:
+    elrs = [((), (3,)), ((2, 1), None), (None, ()), ((), ())]
+    records = [
+        PartitionChangeRecord(index % 20, uuid(1), eligible_leader_replicas=elr, last_known_elr=last_known)
+        for index in range(60)
+        for elr, last_known in [elrs[index % 7 % 4]]
+    ]
+    made = [
+        msgspec.structs.replace(one, eligible_leader_replicas=(1,), last_known_elr=(2,))
+        for one in partitions(1, range(20))
+    ]
+    state = assert_same(encoded(topic_record(1), *made, *records))
+    assert counts == [20, 60]
+    assert state.partitions.with_any_elr()
+
+
+@pytest.mark.parametrize("last_known", [(), (2,), None])
+def test_a_run_ends_before_a_change_of_a_long_last_known_elr(last_known: tuple[int, ...] | None) -> None:
+    made = partitions(1, range(20))
+    made[7] = msgspec.structs.replace(made[7], last_known_elr=(1, 2))
+    records = [
+        PartitionChangeRecord(index % 20, uuid(1), eligible_leader_replicas=(1,), last_known_elr=last_known)
+        for index in range(60)
+    ]
+    state = assert_same(encoded(topic_record(1), *made, *records))
+    assert state.partitions.of_topic(uuid(1))[7].last_known_elr == (
+        (1, 2) if last_known is None else last_known
+    )
+
+
+def many_topics() -> list[Message]:
+    topics = range(1, 60)
+    return [record for topic in topics for record in (topic_record(topic), *partitions(topic, range(5)))]
+
+
+def test_removed_topics_are_one_run(counts: list[int]) -> None:
+    removals = [RemoveTopicRecord(uuid(topic)) for topic in (*range(1, 30), *range(59, 30, -1))]
+    config = ConfigRecord(2, "topic-7", "retention.ms", "1")
+    state = assert_same(encoded(*many_topics(), config, *removals))
+    assert counts[-1] == 58
+    assert [topic.id for topic in state.topics] == [uuid(30)]
+    assert len(state.partitions) == 5
+
+
+@pytest.mark.parametrize("wrong", [99, 1])
+@pytest.mark.parametrize("at", [0, 5, 50])
+def test_a_run_of_removals_with_a_wrong_one_fails_as_one_by_one(at: int, wrong: int) -> None:
+    removals = [RemoveTopicRecord(uuid(topic)) for topic in range(1, 52)]
+    removals.insert(at, RemoveTopicRecord(uuid(wrong)))
+    assert_same(encoded(*many_topics(), *removals))
 
 
 def test_directories_by_the_thousand() -> None:
@@ -381,8 +442,14 @@ class History:
         for record in found:
             if self._random.random() < 0.1:
                 record.isr = tuple(self._random.choices(range(6), k=self._random.randint(0, 6)))
-            if self._random.random() < 0.03:
-                record.eligible_leader_replicas = (1,)
+            if self._random.random() < 0.1:
+                record.eligible_leader_replicas = tuple(
+                    self._random.sample(range(6), self._random.randint(0, 3))
+                )
+            if self._random.random() < 0.1:
+                record.last_known_elr = tuple(
+                    self._random.sample(range(6), self._random.choice((0, 1, 1, 1, 2)))
+                )
         return found
 
     def _add(self, record: Message) -> None:

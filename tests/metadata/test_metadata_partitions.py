@@ -232,6 +232,38 @@ def test_clear_elr_touches_only_partitions_that_have_one() -> None:
     assert [one.partition_epoch for one in state.partitions.of_topic(uuid(2))] == [2]
 
 
+def test_elrs_of_any_length_can_be_cleared_and_the_clearing_undone() -> None:
+    state = after(topic_record(1), *(partition_record(1, index) for index in range(5)))
+    lists: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        ((2, 1), ()),
+        ((), (2,)),
+        ((1,), (1, 2)),
+        ((), (-1,)),
+    ]
+    for index, (elr, last_known) in enumerate(lists):
+        change = PartitionChangeRecord(
+            index, uuid(1), eligible_leader_replicas=elr, last_known_elr=last_known
+        )
+        state.replay(change, 10 + index)
+    before = state.partitions.of_topic(uuid(1))
+    assert [(one.elr, one.last_known_elr) for one in before] == [*lists, ((), ())]
+    state.journal.recording = True
+    state.replay(ClearElrRecord("topic-1"), 20)
+    cleared = state.partitions.of_topic(uuid(1))
+    assert [(one.elr, one.last_known_elr) for one in cleared] == [((), ())] * 5
+    assert [one.partition_epoch for one in cleared] == [2, 2, 2, 2, 0]
+    state.undo_to(20)
+    assert state.partitions.of_topic(uuid(1)) == before
+
+
+def test_elrs_take_no_memory_until_there_are_some() -> None:
+    state = after(topic_record(1), *(partition_record(1, index) for index in range(3_000)))
+    state.replay(PartitionChangeRecord(0, uuid(1), isr=(1,), leader=1), 3_001)
+    assert state.partitions.columns.elrs.size_bytes == 0
+    state.replay(PartitionChangeRecord(0, uuid(1), isr=(), leader=1, eligible_leader_replicas=(1,)), 3_002)
+    assert state.partitions.columns.elrs.size_bytes > 0
+
+
 def test_deleting_a_topic_takes_its_partitions_and_its_configuration() -> None:
     state = after(
         topic_record(1),
@@ -343,6 +375,9 @@ def test_queries_over_all_rows_agree_with_a_scan_of_the_partitions(seed: int, co
     imbalanced = those([ref for ref, one in all_of_them.items() if one.leader != one.preferred_leader])
     assert sorted(partitions.preferred_imbalanced()) == imbalanced
     assert partitions.count_preferred_imbalanced() == len(imbalanced)
+    assert sorted(partitions.with_any_elr()) == those(
+        [r for r, one in all_of_them.items() if one.elr or one.last_known_elr]
+    )
     assert sorted(partitions.reassigning()) == those(
         [r for r, one in all_of_them.items() if one.is_reassigning]
     )

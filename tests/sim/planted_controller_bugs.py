@@ -77,14 +77,14 @@ def what_is_lost_with_leadership_is_not_undone(patch: Patch) -> None:
 @bug("EqualState", "NoDefect")  # a topic that is missing cannot be changed
 def a_removed_topic_is_not_put_back(patch: Patch) -> None:
     """The inverse of one kind of change is missing."""
-    real = Topics.remove
+    real = Topics.remove_all
 
-    def remove(self: Topics, topic: Any) -> None:
+    def remove(self: Topics, topics: Any) -> None:
         was, self._journal.recording = self._journal.recording, False
-        real(self, topic)
+        real(self, topics)
         self._journal.recording = was
 
-    patch.attribute(Topics, "remove", remove)
+    patch.attribute(Topics, "remove_all", remove)
 
 
 @bug("NoDefect")  # the core refuses a proposal that ends its leadership
@@ -348,4 +348,4 @@ def a_topic_is_removed_twice(patch: Patch) -> None:
 @bug("NoDanglingRecord")
 def a_removed_topics_settings_stay(patch: Patch) -> None:
     """They are back when the topic is created again; a snapshot doesn't contain them."""
-    patch.attribute(Configs, "remove_topic", lambda self, name: None)
+    patch.attribute(Configs, "remove_topics", lambda self, names: None)

@@ -16,7 +16,7 @@ from kraft_wire.protocol.messages.elect_leaders_response import (
     ReplicaElectionResult,
 )
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse
-from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, is_large
+from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, estimated_bytes, is_large
 
 
 def configs(resources: int, entries: int) -> DescribeConfigsResponse:
@@ -35,19 +35,40 @@ def elections(topics: int, partitions: int) -> ElectLeadersResponse:
     return ElectLeadersResponse(throttle_time_ms=1, replica_election_results=results)
 
 
+def mixed(*partitions: int) -> ElectLeadersResponse:
+    """Return the results of topics of different sizes."""
+    results = [elections(1, count).replica_election_results[0] for count in partitions]
+    return ElectLeadersResponse(throttle_time_ms=1, replica_election_results=results)
+
+
 @pytest.mark.parametrize(
-    "response", [configs(400, 30), configs(1, 2), elections(3, 9_000), elections(9_000, 1)]
+    "response",
+    [
+        configs(400, 30),
+        configs(1, 2),
+        elections(3, 9_000),
+        elections(9_000, 1),
+        configs(2, 3_000),
+        mixed(1, 2_000, 0, 999, 1_000, 1_001, 5, 30_000),
+    ],
 )
 def test_the_bytes_are_those_of_the_whole_response(response: Message) -> None:
     for version in range(type(response).MIN_VERSION, type(response).MAX_VERSION + 1):
         assert b"".join(encode_in_pieces(response, version)) == response.encode(version)
 
 
-def test_pieces_are_small() -> None:
-    response = configs(1_000, 30)
-    pieces = list(encode_in_pieces(response, 4))
-    assert len(pieces) > 1_000 * 31 // (PIECE + 31)
-    assert max(map(len, pieces)) < len(response.encode(4)) / 20
+@pytest.mark.parametrize(("response", "version"), [(configs(1_000, 30), 4), (elections(1, 30_000), 2)])
+def test_pieces_are_small(response: Message, version: int) -> None:
+    pieces = list(encode_in_pieces(response, version))
+    assert len(pieces) >= 30_000 // (PIECE + 31)
+    assert max(map(len, pieces)) < len(response.encode(version)) / 20
+
+
+@pytest.mark.parametrize("topics", [LARGE - 1, LARGE + 1, 20 * LARGE])
+def test_the_size_is_estimated_by_some_of_the_elements(topics: int) -> None:
+    alike = elections(1, 2).replica_election_results * topics
+    response = ElectLeadersResponse(replica_election_results=alike)
+    assert 0.9 < estimated_bytes(response) / (topics * 3 * 50) < 1.1
 
 
 def test_a_response_with_many_entries_is_large() -> None:

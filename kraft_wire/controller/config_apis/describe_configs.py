@@ -10,6 +10,7 @@ Rules: ConfigHelper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from kraft_wire.configs.java_text import parse_int32
 from kraft_wire.configs.schema import (
@@ -49,6 +50,10 @@ from kraft_wire.security.authorization import (
     topic_resource,
 )
 
+_TYPES: Final = frozenset(map(int, ResourceType)) - {int(ResourceType.UNKNOWN)}
+
+_TOPIC: Final = int(ResourceType.TOPIC)
+
 
 def handle(state: ControllerState, request: DescribeConfigsRequest, version: int, context: Context) -> Result:
     """Describe each resource. Each one that fails has its error in the response.
@@ -57,17 +62,16 @@ def handle(state: ControllerState, request: DescribeConfigsRequest, version: int
     resource type that does not exist.
     """
     for resource in request.resources:
-        if resource.resource_type not in set(ResourceType) or resource.resource_type == ResourceType.UNKNOWN:
+        if resource.resource_type not in _TYPES:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"there is no resource type {resource.resource_type}")
     described: list[DescribeConfigsResult] = []
     refusals: list[DescribeConfigsResult] = []
     entries = _Entries(state, include_synonyms=request.include_synonyms)
     for resource in _merged(request.resources):
-        governing = _governing(resource)
-        if context.may(AclOperation.DESCRIBE_CONFIGS, governing):
+        if context.may_do_everything or context.may(AclOperation.DESCRIBE_CONFIGS, _governing(resource)):
             described.append(_describe(entries, resource))
         else:
-            error = refused(AclOperation.DESCRIBE_CONFIGS, governing)
+            error = refused(AclOperation.DESCRIBE_CONFIGS, _governing(resource))
             refusals.append(_failure(resource, error.code, error.message))
     return Result(DescribeConfigsResponse(results=described + refusals))
 
@@ -109,6 +113,8 @@ def _failure(resource: DescribeConfigsResource, code: ErrorCode, message: str) -
 
 
 def _describe(entries: _Entries, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    if resource.resource_type == _TOPIC and (failed := entries.why_no_topic(resource.resource_name)):
+        return _failure(resource, *failed)
     try:
         configs = entries.of(resource.resource_type, resource.resource_name)
     except ApiError as error:
@@ -131,10 +137,8 @@ class _Entries:
         self._made: dict[tuple[int, str], list[DescribeConfigsResourceResult]] = {}
 
     def of(self, resource_type: int, name: str) -> list[DescribeConfigsResourceResult]:
-        """Return the entries of one resource. Raises ApiError."""
+        """Return the entries of one resource, of a topic that exists. Raises ApiError."""
         match resource_type:
-            case ResourceType.TOPIC:
-                self._check_topic(name)
             case ResourceType.BROKER | ResourceType.BROKER_LOGGER if (
                 name or resource_type != ResourceType.BROKER
             ):
@@ -180,11 +184,13 @@ class _Entries:
             case _:
                 return _group(view, overrides)
 
-    def _check_topic(self, name: str) -> None:
+    def why_no_topic(self, name: str) -> tuple[ErrorCode, str] | None:
+        """Return why there is no topic of this name; None if there is one."""
+        if self._state.metadata.topics.is_name(name):
+            return None
         if fault := why_invalid(name):
-            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
-        if self._state.metadata.topics.by_name(name) is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+            return ErrorCode.INVALID_TOPIC_EXCEPTION, fault
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
 
 
 def _check_own_id(state: ControllerState, name: str) -> None:

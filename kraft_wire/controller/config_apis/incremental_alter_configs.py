@@ -13,7 +13,7 @@ values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from kraft_wire.configs.java_text import parse_int32, split
@@ -42,6 +42,14 @@ from kraft_wire.security.authorization import CLUSTER, AclOperation, group_resou
 MAX_VALUE_BYTES: Final = 32767
 """The protocol's limit for strings. Only an append can exceed it."""
 
+# On Python 3.11 a member of an enumeration takes as long to look up as all else that is done with it.
+_TOPIC: Final = ResourceType.TOPIC
+_BROKER: Final = ResourceType.BROKER
+_BROKER_LOGGER: Final = ResourceType.BROKER_LOGGER
+_CLIENT_METRICS: Final = ResourceType.CLIENT_METRICS
+_SET: Final = Operation.SET
+_DELETE: Final = Operation.DELETE
+_OPERATIONS: Final = frozenset(map(int, Operation))
 _STORED: Final = frozenset(
     {ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP}
 )
@@ -59,6 +67,8 @@ def handle(
     responses: list[AlterConfigsResourceResponse] = []
     mentions = Counter(map(_identity, request.resources))
     answered: set[tuple[int, str]] = set()
+    done = ErrorCode.NONE
+    validation = _Validation(state.settings.static_configs)
     for resource in sorted(request.resources, key=_is_logger):
         identity = _identity(resource)
         if identity in answered:
@@ -69,8 +79,8 @@ def handle(
             responses.append(_response(resource, ErrorCode.INVALID_REQUEST, fault))
             continue
         try:
-            records += _alter(state, resource, context)
-            responses.append(_response(resource, ErrorCode.NONE, None))
+            records += _alter(state, resource, context, validation)
+            responses.append(_response(resource, done, None))
         except ApiError as error:
             responses.append(_response(resource, error.code, error.message))
     return Result(
@@ -85,7 +95,7 @@ def _identity(resource: AlterConfigsResource) -> tuple[int, str]:
 
 
 def _is_logger(resource: AlterConfigsResource) -> bool:
-    return resource.resource_type == ResourceType.BROKER_LOGGER
+    return resource.resource_type == _BROKER_LOGGER
 
 
 def _response(
@@ -99,37 +109,56 @@ def _response(
     )
 
 
-def _alter(state: ControllerState, resource: AlterConfigsResource, context: Context) -> list[VersionedRecord]:
+class _Validation:
+    """Validates configurations, and equal ones of many resources only once."""
+
+    def __init__(self, static_configs: Mapping[str, str]) -> None:
+        self._static_configs = static_configs
+        self._valid: set[Hashable] = set()
+
+    def check(self, resource_type: int, values: Mapping[str, str], existing: Mapping[str, str]) -> None:
+        """Raise ApiError if a resource can't have these values after ``existing`` ones."""
+        case = resource_type, tuple(values.items()), tuple(existing.items())
+        if case not in self._valid:
+            validate_configs(resource_type, values, existing, self._static_configs)
+            self._valid.add(case)
+
+
+def _alter(
+    state: ControllerState, resource: AlterConfigsResource, context: Context, validation: _Validation
+) -> list[VersionedRecord]:
     """Return the records that change one resource. Of several faults it raises the one that Java names."""
     resource_type, name = resource.resource_type, resource.resource_name
-    if resource_type not in _STORED and not _is_logger(resource):
+    is_logger = resource_type == _BROKER_LOGGER
+    if not is_logger and resource_type not in _STORED:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"there is no resource type {resource_type}")
     _check_permission(resource_type, name, context)
-    if _is_logger(resource):
+    if is_logger:
         check_loggers(state.node_id, resource)
         return []
     _check_operations(resource.configs)
     existing = _known(resource_type, state.metadata.configs.get(resource_type, name))
-    changes = {c.name: _new_value(resource_type, c, existing.get(c.name)) for c in resource.configs}
-    if resource_type != ResourceType.BROKER:
-        changes = {key: value for key, value in changes.items() if value != existing.get(key)}
+    is_broker = resource_type == _BROKER
+    is_known_topic = resource_type == _TOPIC and state.metadata.topics.is_name(name)
+    changes: dict[str, str | None] = {}
+    for config in resource.configs:
+        key, current = config.name, existing.get(config.name)
+        value = _new_value(resource_type, config, current)
+        if is_broker or value != current:
+            changes[key] = value
     for key, value in changes.items():
         _check_size(key, value)
-        if resource_type == ResourceType.BROKER:
+        if is_broker:
             check_broker_key(state, context, name, key, existing.get(key), value)
-    validate_resource(resource_type, name)
-    if resource_type == ResourceType.BROKER:
-        _check_existence(
-            state, resource_type, name
-        )  # before the values, which Java's controller doesn't check
-    merged: Mapping[str, str | None] = {**existing, **changes}
-    validate_configs(
-        resource_type,
-        {key: value for key, value in merged.items() if value is not None},
-        existing,
-        state.settings.static_configs,
-    )
-    _check_existence(state, resource_type, name)
+    if not is_known_topic:
+        validate_resource(resource_type, name)
+    if is_broker:
+        _check_existence(state, _BROKER, name)  # before the values, which Java's controller doesn't check
+    merged: Mapping[str, str | None] = {**existing, **changes} if existing else changes
+    values = {key: value for key, value in merged.items() if value is not None}
+    validation.check(resource_type, values, existing)
+    if not is_known_topic:
+        _check_existence(state, resource_type, name)
     return [(_record(resource_type, name, key, value), 0) for key, value in changes.items()]
 
 
@@ -139,13 +168,15 @@ def _known(resource_type: int, values: Mapping[str, str]) -> Mapping[str, str]:
     The log of an upgraded cluster may hold others. Java's controller drops them when it replays, but those of
     brokers, where any key may be set.
     """
-    if resource_type == ResourceType.BROKER:
+    if resource_type == _BROKER or not values:
         return values
     keys = keys_of(resource_type)
     return {key: value for key, value in values.items() if key in keys}
 
 
 def _check_permission(resource_type: int, name: str, context: Context) -> None:
+    if context.may_do_everything:
+        return
     match resource_type:
         case ResourceType.TOPIC:
             context.check_permission(AclOperation.ALTER_CONFIGS, topic_resource(name))
@@ -158,26 +189,25 @@ def _check_permission(resource_type: int, name: str, context: Context) -> None:
 
 
 def _check_operations(configs: Sequence[AlterableConfig]) -> None:
-    twice = sorted(name for name, count in Counter(c.name for c in configs).items() if count > 1)
-    if twice:
+    if len(configs) > 1 and len({config.name for config in configs}) < len(configs):
+        twice = sorted(name for name, count in Counter(c.name for c in configs).items() if count > 1)
         raise ApiError(ErrorCode.INVALID_REQUEST, f"changed more than once: {', '.join(twice)}")
     for config in configs:
-        if config.config_operation not in set(Operation):
+        if config.config_operation not in _OPERATIONS:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"there is no operation {config.config_operation}")
-        if config.value is None and config.config_operation != Operation.DELETE:
+        if config.value is None and config.config_operation != _DELETE:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, f"{config.name} has no value; use DELETE to remove the key"
             )
 
 
 def _new_value(resource_type: int, config: AlterableConfig, current: str | None) -> str | None:
-    match config.config_operation:
-        case Operation.SET:
-            return config.value
-        case Operation.DELETE:
-            return None
+    if config.config_operation == _SET:
+        return config.value
+    if config.config_operation == _DELETE:
+        return None
     key = keys_of(resource_type).get(config.name)
-    if key is None or key.type != "LIST" or resource_type == ResourceType.CLIENT_METRICS:
+    if key is None or key.type != "LIST" or resource_type == _CLIENT_METRICS:
         raise ApiError(
             ErrorCode.INVALID_CONFIG, f"{config.name} is not a list, so APPEND and SUBTRACT are not allowed"
         )
@@ -204,9 +234,9 @@ def _check_size(key: str, value: str | None) -> None:
 
 
 def _check_existence(state: ControllerState, resource_type: int, name: str) -> None:
-    if resource_type == ResourceType.TOPIC and state.metadata.topics.by_name(name) is None:
+    if resource_type == _TOPIC and not state.metadata.topics.is_name(name):
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
-    if resource_type == ResourceType.BROKER and name != ALL_BROKERS:
+    if resource_type == _BROKER and name != ALL_BROKERS:
         metadata, node = state.metadata, parse_int32(name)
         if node not in metadata.brokers and node not in metadata.controllers and node not in state.voter_ids:
             raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"no node with id {node} is registered")
@@ -223,6 +253,6 @@ def _cleared_elrs(state: ControllerState, records: Sequence[VersionedRecord]) ->
     cleared: list[VersionedRecord] = []
     for record, _ in records:
         if isinstance(record, ConfigRecord) and record.name == MIN_INSYNC_REPLICAS:
-            is_topic = record.resource_type == ResourceType.TOPIC
+            is_topic = record.resource_type == _TOPIC
             cleared.append((ClearElrRecord(topic_name=record.resource_name if is_topic else ""), 0))
     return cleared

@@ -68,6 +68,11 @@ class Context(msgspec.Struct, frozen=True):
     is_forwarded: bool = False
     authorizer: Authorizer | None = None
 
+    @property
+    def may_do_everything(self) -> bool:
+        """Whether nothing is forbidden to anybody."""
+        return self.authorizer is None
+
     def may(self, operation: AclOperation, resource: Resource) -> bool:
         """Whether the principal may do ``operation`` on ``resource``."""
         return self.authorizer is None or self.authorizer.authorize(self, operation, resource)

@@ -11,12 +11,13 @@ from kraft_wire.protocol.message import Message
 if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.column_changes import PartitionChanges
     from kraft_wire.metadata.partitions.column_creations import NewPartitions
+    from kraft_wire.metadata.topic_removals import TopicRemovals
 
 VersionedRecord = tuple[Message, int]
 """A metadata record and the version at which it is written."""
 
-Columns: TypeAlias = "PartitionChanges | NewPartitions"
-"""Records of many partitions, in columns."""
+Columns: TypeAlias = "PartitionChanges | NewPartitions | TopicRemovals"
+"""Records of many partitions or topics, in columns."""
 
 
 class Records(Sequence[VersionedRecord]):

@@ -34,6 +34,8 @@ class WorkKind(Enum):
     BALANCE = "balance leaders"
     ELECT_UNCLEANLY = "elect unclean leaders"
     ELECT = "elect leaders"
+    ALTER = "alter partitions"
+    ASSIGN = "assign replicas to directories"
 
     @property
     def broker_leaves(self) -> bool:

@@ -30,8 +30,11 @@ from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.security.principal import Principal
 from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 from kraft_wire.wire.headers import decode_request_header, encode_response
+from kraft_wire.wire.large_envelope import LargeEnvelope
+from kraft_wire.wire.large_responses import is_large
 
 PRINCIPAL_VERSION_BYTES: Final = 2
+_FIRST_ITEMS: Final = 10
 
 
 class ForwardedRequest(msgspec.Struct, frozen=True):
@@ -85,15 +88,22 @@ def unwrap(
 
 
 def wrap(forwarded: ForwardedRequest, response: Message) -> EnvelopeResponse:
-    """Return the envelope's response with the inner response in it.
+    """Return the envelope's response with the inner response in it. A large one is encoded later, in pieces.
 
-    Raises EncodeError if the response can't be encoded in the version of the request.
+    Raises EncodeError if the response can't be encoded in the version of the request, unless it is large.
     """
     not_controller = ErrorCode.NOT_CONTROLLER
     if forwarded.api_key == DescribeQuorumRequest.API_KEY:
         not_controller = ErrorCode.NOT_LEADER_OR_FOLLOWER
     if any(code == not_controller for code in _error_codes(response)):
         return EnvelopeResponse(response_data=None, error_code=int(ErrorCode.NOT_CONTROLLER))
+    if is_large(response):
+        return LargeEnvelope(
+            api_key=forwarded.api_key,
+            inner_version=forwarded.version,
+            correlation_id=forwarded.correlation_id,
+            inner=response,
+        )
     data = encode_response(forwarded.api_key, forwarded.version, forwarded.correlation_id, response)
     return EnvelopeResponse(response_data=data)
 
@@ -133,7 +143,10 @@ def _unreadable(fault: str) -> ApiError:
 
 
 def _error_codes(response: Message) -> Iterator[int]:
-    """Return the error codes of a response: the one at the top, and those of the items."""
+    """Return the error codes of a response: the one at the top, and those of the first items.
+
+    That is enough: a node that isn't the active controller refuses all of a request.
+    """
     if isinstance(code := getattr(response, "error_code", None), int):
         yield code
     yield from _item_codes(response)
@@ -142,7 +155,7 @@ def _error_codes(response: Message) -> Iterator[int]:
 def _item_codes(struct: msgspec.Struct) -> Iterator[int]:
     for name in struct.__struct_fields__:
         items = getattr(struct, name)
-        for item in items if isinstance(items, list) else ():
+        for item in items[:_FIRST_ITEMS] if isinstance(items, list) else ():
             if isinstance(code := getattr(item, "error_code", None), int):
                 yield code
             elif isinstance(item, msgspec.Struct):

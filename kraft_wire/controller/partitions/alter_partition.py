@@ -5,8 +5,12 @@ Since version 3 every proposed member has its broker epoch (KIP-903); -1 is not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.item_work import ItemWork
 from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.work import WorkKey, WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView, check_broker_epoch
 from kraft_wire.controller.partitions.partition_change import NO_RECOVERY_CHANGE, Goal
 from kraft_wire.metadata.partitions.partition import (
@@ -43,20 +47,40 @@ def handle(state: ControllerState, request: AlterPartitionRequest, version: int,
 
     Raises ApiError(STALE_BROKER_EPOCH) unless the sender is the registered broker.
     """
-    check_broker_epoch(state, request.broker_id, request.broker_epoch)
-    alteration = _Alteration(ClusterView(state), request.broker_id, version)
-    topics = [
-        AlteredTopic(
-            topic_id=topic.topic_id,
-            partitions=[alteration.alter(topic.topic_id, proposal) for proposal in topic.partitions],
-        )
-        for topic in request.topics
-    ]
-    return Result(AlterPartitionResponse(topics=topics), alteration.records, atomic=False)
+    return Result.of_work(_AlterWork(request, version), state, context)
+
+
+class _AlterWork(ItemWork[tuple[AlteredTopic, PartitionData]]):
+    """The proposals of one request. Each goes with the topic of the response that gets its answer."""
+
+    def __init__(self, request: AlterPartitionRequest, version: int) -> None:
+        answers = [AlteredTopic(topic_id=topic.topic_id) for topic in request.topics]
+        proposals = [
+            (answer, proposal)
+            for answer, topic in zip(answers, request.topics, strict=True)
+            for proposal in topic.partitions
+        ]
+        super().__init__(WorkKey(WorkKind.ALTER, request.broker_id), proposals)
+        self._answers = answers
+        self._request = request
+        self._version = version
+
+    def decide_items(
+        self, state: ControllerState, items: Sequence[tuple[AlteredTopic, PartitionData]]
+    ) -> list[VersionedRecord]:
+        broker_id = self._request.broker_id
+        check_broker_epoch(state, broker_id, self._request.broker_epoch)
+        alteration = _Alteration(ClusterView(state), broker_id, self._version)
+        for answer, proposal in items:
+            answer.partitions.append(alteration.alter(answer.topic_id, proposal))
+        return alteration.records
+
+    def response(self) -> AlterPartitionResponse:
+        return AlterPartitionResponse(topics=self._answers)
 
 
 class _Alteration:
-    """The proposals of one request, decided one after the other."""
+    """Proposals of one leader, decided one after the other."""
 
     def __init__(self, view: ClusterView, leader_id: int, version: int) -> None:
         self.records: list[VersionedRecord] = []

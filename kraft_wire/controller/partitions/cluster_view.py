@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
 from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, effective_topic_config
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.partition_change import Election, Goal, Rules, partition_change
 from kraft_wire.metadata.brokers import BrokerRegistration
+from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.features.metadata_version import directory_assignment_supported
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_MIGRATING,
@@ -19,6 +20,8 @@ from kraft_wire.metadata.partitions.partition import (
 )
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.uuid import Uuid
+
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 
 
 class UsableBroker(NamedTuple):
@@ -106,7 +109,7 @@ class ClusterView:
         """Return the topic's unclean.leader.election.enable."""
         allowed = self._unclean_election.get(topic_id)
         if allowed is None:
-            allowed = self._topic_config(topic_id, "unclean.leader.election.enable").lower() == "true"
+            allowed = self._topic_config(topic_id, UNCLEAN_ELECTION).lower() == "true"
             self._unclean_election[topic_id] = allowed
         return allowed
 
@@ -143,6 +146,15 @@ class ClusterView:
     def online_election(self, topic_id: Uuid) -> Election:
         """Return the kind of election for a topic when brokers come and go."""
         return Election.UNCLEAN if self.allows_unclean_election(topic_id) else Election.ONLINE
+
+    def topic_values(self, topic_names: Sequence[str], key: str) -> list[str]:
+        """Return a configuration value of many topics, most of which have no values of their own."""
+        layers = self.state.config_layers
+        own = layers.dynamic.with_values(ResourceType.TOPIC, topic_names)
+        common = effective_topic_config(layers, "", key)
+        if not own:
+            return [common] * len(topic_names)
+        return [effective_topic_config(layers, name, key) if name in own else common for name in topic_names]
 
     def _topic_config(self, topic_id: Uuid, key: str) -> str:
         return effective_topic_config(self.state.config_layers, self.topic_name(topic_id), key)

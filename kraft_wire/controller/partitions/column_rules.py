@@ -1,6 +1,6 @@
-"""Decide for many partitions at once, in columns, what ``partition_change`` decides for one.
+"""Tell facts about many partitions at once, in columns, on which decisions about them depend.
 
-The columns don't hold everything: partitions that are being reassigned or have an ELR are decided one by one.
+The columns don't hold everything: partitions that are being reassigned are decided one by one.
 """
 
 from __future__ import annotations
@@ -10,60 +10,46 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kraft_wire.columnar.change_records import MOST_MEMBERS
-from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS
+from kraft_wire.controller.partitions.cluster_view import UNCLEAN_ELECTION, ClusterView
 from kraft_wire.controller.partitions.directory_owners import DirectoryOwners
+from kraft_wire.controller.partitions.partition_change import Election
 from kraft_wire.metadata.features.metadata_version import partition_change_record_version
+from kraft_wire.metadata.partitions.cells import count_members
 from kraft_wire.metadata.partitions.column_changes import PartitionChanges
-from kraft_wire.metadata.partitions.columns import PAD, Changes
-from kraft_wire.metadata.partitions.partition import NO_LEADER, NO_LEADER_CHANGE
+from kraft_wire.metadata.partitions.columns import Changes
+from kraft_wire.metadata.partitions.partition import NO_LEADER_CHANGE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kraft_wire.metadata.partitions.columns import Int32s
-    from kraft_wire.metadata.partitions.partitions import Rows
-
-    Mask = NDArray[np.bool_]
+    from kraft_wire.metadata.partitions.cells import Int32s, Mask, Rows
 
 _HIGHEST_EPOCH: Final = 2**31 - 2
-NO_RECOVERY_CHANGE: Final = -1
 
 
-def fit_columns(view: ClusterView, rows: Rows) -> Mask:
-    """Return which rows columns can decide: they have no rare lists, few members, and room in their
-    epochs."""
+def fit_columns(view: ClusterView, rows: Rows, elr: Int32s) -> Mask:
+    """Return which rows columns can decide: they have no rare lists, few members, and room in their epochs.
+
+    ``elr`` are the ELRs of the rows. Without the feature of ELRs, a row must not have one.
+    """
     columns = view.state.metadata.partitions.columns
-    members = np.count_nonzero(columns.isr[rows] != PAD, axis=1)
+    eligible = count_members(elr)
+    few = count_members(columns.isr[rows]) + eligible <= MOST_MEMBERS
     highest = np.maximum(columns.leader_epoch[rows], columns.partition_epoch[rows])
-    fit: Mask = ~columns.rare[rows] & (members <= MOST_MEMBERS) & (highest < _HIGHEST_EPOCH)
+    fit: Mask = ~columns.rare[rows] & few & (highest < _HIGHEST_EPOCH)
+    if not view.elr_enabled:
+        fit &= eligible == 0
     return fit
 
 
 def changes_of(view: ClusterView, rows: Rows, changes: Changes) -> PartitionChanges:
     """Return those of the changes that change something."""
     changing = changes.isr_given | (changes.leader != NO_LEADER_CHANGE)
+    if changes.elr is not None:
+        changing |= changes.elr.changing
     places = view.state.metadata.partitions.places(rows[changing])
     return PartitionChanges(
         places, changes.part(changing), partition_change_record_version(view.metadata_version)
     )
-
-
-def elected_leaders(
-    replicas: Int32s, leader: Int32s, isr: Int32s, online: Mask, *, preferred: bool = False
-) -> Int32s:
-    """Return the leaders: the present one if it can lead, else the first replica that can, else none. If
-    ``preferred``, the first replica comes before the present leader.
-
-    A replica can lead if it is in the ISR and its broker and its directory are online.
-    """
-    in_sync = (replicas[:, :, None] == isr[:, None, :]).any(axis=2)
-    can_lead = in_sync & online
-    stays = (can_lead & (replicas == leader[:, None])).any(axis=1)
-    if preferred:
-        stays &= ~can_lead[:, 0]
-    first = replicas[np.arange(len(replicas)), can_lead.argmax(axis=1)]
-    elected: Int32s = np.where(stays, leader, np.where(can_lead.any(axis=1), first, np.int32(NO_LEADER)))
-    return elected
 
 
 def online_replicas(view: ClusterView, rows: Rows) -> tuple[Mask, Mask]:
@@ -78,8 +64,24 @@ def online_replicas(view: ClusterView, rows: Rows) -> tuple[Mask, Mask]:
     return can_work, is_known
 
 
-def may_be_unclean(view: ClusterView, rows: Rows, online: Mask) -> Mask:
-    """Return for which rows an unclean election is possible: it is allowed, and any replica is online."""
+def may_be_unclean(view: ClusterView, rows: Rows, election: Election) -> Mask:
+    """Return for which rows an unclean election is allowed. An ONLINE one is unclean where the topic allows
+    it."""
+    if election is not Election.ONLINE:
+        return np.full(len(rows), election is Election.UNCLEAN)
     places = view.state.metadata.partitions.places(rows)
-    allowed = [view.allows_unclean_election(topic.id) for topic in places.topics]
-    return np.repeat(np.array(allowed, np.bool_), places.counts) & online.any(axis=1)
+    values = view.topic_values([topic.name for topic in places.topics], UNCLEAN_ELECTION)
+    allowed = [value.lower() == "true" for value in values]
+    return np.repeat(np.array(allowed, np.bool_), places.counts)
+
+
+def min_isrs(view: ClusterView, rows: Rows) -> Int32s:
+    """Return the min.insync.replicas of rows, at most the replication factor of the topic's partition 0."""
+    partitions = view.state.metadata.partitions
+    places = partitions.places(rows)
+    values = view.topic_values([topic.name for topic in places.topics], MIN_INSYNC_REPLICAS)
+    configured = np.array(list(map(int, values)), np.int32)
+    firsts = np.array([topic.start for topic in places.topics], np.intp)
+    factors = count_members(partitions.columns.replicas[firsts])
+    at_most = np.where(factors == 0, configured, factors)  # without a partition 0 there is no limit
+    return np.repeat(np.minimum(configured, at_most), places.counts)

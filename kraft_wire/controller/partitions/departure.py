@@ -1,7 +1,6 @@
 """Take a broker out of ISRs, slice by slice.
 
-The usual case is decided in columns: a partition without reassignment and ELR, whose ISR stays large enough
-and in which an active member can lead, or in which nobody can lead any more.
+Partitions that aren't being reassigned are decided in columns.
 """
 
 from __future__ import annotations
@@ -14,25 +13,18 @@ import numpy as np
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
-from kraft_wire.controller.partitions.column_rules import (
-    NO_RECOVERY_CHANGE,
-    elected_leaders,
-    fit_columns,
-    may_be_unclean,
-    online_replicas,
-)
-from kraft_wire.controller.partitions.partition_change import Goal
+from kraft_wire.controller.partitions.column_change import column_changes, without
+from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.controller.partitions.slices import Slices
-from kraft_wire.metadata.features.metadata_version import leader_epoch_bump_on_isr_shrink
-from kraft_wire.metadata.partitions.columns import PAD, Changes
-from kraft_wire.metadata.partitions.partition import NO_LEADER, NO_LEADER_CHANGE, Partition, PartitionRef
+from kraft_wire.metadata.partitions.cells import PAD
+from kraft_wire.metadata.partitions.columns import Changes
+from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kraft_wire.metadata.partitions.columns import Int32s
-    from kraft_wire.metadata.partitions.partitions import Rows
+    from kraft_wire.metadata.partitions.cells import Rows
 
     Mask = NDArray[np.bool_]
 
@@ -68,7 +60,12 @@ class Departure(Slices):
         return rows
 
     def in_columns(self, view: ClusterView, rows: Rows) -> tuple[Mask, Changes]:
-        return _usual_changes(view, self._broker_id, rows)
+        isr = view.state.metadata.partitions.columns.isr[rows]
+        is_at_most_once = np.count_nonzero(isr == self._broker_id, axis=1) <= 1
+        rest = without(isr, np.array([[self._broker_id]], np.int32))
+        forgetful = self._broker_id if self._forgets else PAD
+        usual, changes = column_changes(view, rows, rest, Election.ONLINE, forgetful=forgetful)
+        return usual & is_at_most_once, changes
 
     def one_by_one(
         self, view: ClusterView, ref: PartitionRef, partition: Partition
@@ -79,50 +76,3 @@ class Departure(Slices):
             unclean_shutdown=(self._broker_id,) if self._forgets else (),
         )
         return view.change(ref, partition, goal)
-
-
-def _usual_changes(view: ClusterView, broker_id: int, rows: Rows) -> tuple[Mask, Changes]:
-    """Return which rows are usual, and the changes of all of them: the broker leaves their ISRs.
-
-    A usual row whose change has neither leader nor ISR doesn't change.
-    """
-    columns = view.state.metadata.partitions.columns
-    leader, isr = columns.leader[rows], columns.isr[rows]
-    rest, is_once = _without(isr, broker_id)
-    sizes = np.count_nonzero(rest != PAD, axis=1)
-    usual = is_once & fit_columns(view, rows)
-    if view.elr_enabled:
-        usual &= sizes >= _min_isrs(view, rows)
-    online, is_known = online_replicas(view, rows)
-    usual &= is_known
-    elected = elected_leaders(columns.replicas[rows], leader, rest, online)
-    unled = elected == NO_LEADER
-    if view.elr_enabled:
-        usual &= ~unled | (leader == NO_LEADER)  # the last known leader is recorded
-    if unled.any():
-        usual[unled] &= ~may_be_unclean(view, rows[unled], online[unled])
-    kept = sizes == 0  # without ELRs the ISR keeps its last member
-    new_leader = np.where(elected == leader, np.int32(NO_LEADER_CHANGE), elected)
-    if leader_epoch_bump_on_isr_shrink(view.metadata_version):
-        new_leader = np.where((elected == leader) & ~kept, leader, new_leader)
-    changes = Changes(
-        new_leader.astype(np.int32),
-        np.full(len(rows), NO_RECOVERY_CHANGE, np.int8),
-        rest,
-        ~kept,
-    )
-    return usual, changes
-
-
-def _without(lists: Int32s, broker_id: int) -> tuple[Int32s, Mask]:
-    """Return the lists without a broker, and which of them had it exactly once."""
-    here = lists == broker_id
-    after = np.cumsum(here, axis=1) > 0
-    shifted = np.concatenate([lists[:, 1:], np.full((len(lists), 1), PAD, np.int32)], axis=1)
-    return np.where(after, shifted, lists), np.count_nonzero(here, axis=1) == 1
-
-
-def _min_isrs(view: ClusterView, rows: Rows) -> Int32s:
-    places = view.state.metadata.partitions.places(rows)
-    min_isrs = np.array([view.min_isr(topic.id) for topic in places.topics], np.int32)
-    return np.repeat(min_isrs, places.counts)

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from kraft_wire.metadata.brokers import BrokerRegistration
-from kraft_wire.metadata.partitions.columns import PAD, DirectoryNumbers
+from kraft_wire.metadata.partitions.cells import PAD
+from kraft_wire.metadata.partitions.columns import DirectoryNumbers
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
@@ -19,7 +20,7 @@ from kraft_wire.metadata.partitions.partition import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kraft_wire.metadata.partitions.columns import Int32s
+    from kraft_wire.metadata.partitions.cells import Int32s
 
     Mask = NDArray[np.bool_]
 

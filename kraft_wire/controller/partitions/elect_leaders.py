@@ -6,27 +6,27 @@ topics, each with the partitions that needed an election.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
-from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
-from kraft_wire.controller.decision.work import ALL_BROKERS, Piece, WorkKey, WorkKind
+from kraft_wire.controller.decision.item_work import ItemWork
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.work import ALL_BROKERS, WorkKey, WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.partitions.election_results import failure, refusal, success
 from kraft_wire.controller.partitions.partition_change import Election, Goal
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 from kraft_wire.protocol.errors import ApiError, ErrorCode
-from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.elect_leaders_response import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
 )
-from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
-from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
-    from kraft_wire.controller.partitions.elections import Elections
+    pass
 
 _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
@@ -40,24 +40,40 @@ def handle(state: ControllerState, request: ElectLeadersRequest, version: int, c
             f"election type {request.election_type} is unknown; 0 is preferred, 1 is unclean",
         )
     if request.topic_partitions is None:
-        return Result.of_work(_ElectAll(election), state, context)
-    elections = _Elections(ClusterView(state), election)
-    results = [
-        ReplicaElectionResult(
-            topic=topic.topic,
-            partition_result=[elections.elect_named(topic.topic, index) for index in topic.partitions],
-        )
-        for topic in request.topic_partitions
-    ]
-    return Result(ElectLeadersResponse(replica_election_results=results), elections.records, atomic=False)
+        from kraft_wire.controller.partitions.elect_all import ElectAll  # needs numpy
+
+        return Result.of_work(ElectAll(election), state, context)
+    return Result.of_work(_ElectNamed(election, request.topic_partitions), state, context)
 
 
-def _result(index: int, code: ErrorCode, message: str) -> PartitionResult:
-    return PartitionResult(partition_id=index, error_code=code, error_message=message)
+class _ElectNamed(ItemWork[tuple[ReplicaElectionResult, int]]):
+    """The elections of the partitions that a request names. Each goes with the topic of the response."""
+
+    def __init__(self, election: Election, topics: Sequence[TopicPartitions]) -> None:
+        results = [ReplicaElectionResult(topic=topic.topic) for topic in topics]
+        partitions = [
+            (result, index)
+            for result, topic in zip(results, topics, strict=True)
+            for index in topic.partitions
+        ]
+        super().__init__(WorkKey(WorkKind.ELECT, ALL_BROKERS), partitions)
+        self._results = results
+        self._election = election
+
+    def decide_items(
+        self, state: ControllerState, items: Sequence[tuple[ReplicaElectionResult, int]]
+    ) -> list[VersionedRecord]:
+        elections = _Elections(ClusterView(state), self._election)
+        for result, index in items:
+            result.partition_result.append(elections.elect_named(result.topic, index))
+        return elections.records
+
+    def response(self) -> ElectLeadersResponse:
+        return ElectLeadersResponse(replica_election_results=self._results)
 
 
 class _Elections:
-    """The elections of one request."""
+    """Elections of named partitions, one after the other."""
 
     def __init__(self, view: ClusterView, election: Election) -> None:
         self.records: list[VersionedRecord] = []
@@ -69,14 +85,14 @@ class _Elections:
         topic = metadata.topics.by_name(topic_name)
         if topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return _result(index, code, f"there is no topic {topic_name}")
+            return refusal(index, code, f"there is no topic {topic_name}")
         partition = metadata.partitions.get(topic.id, index)
         if partition is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return _result(index, code, f"topic {topic_name} has no partition {index}")
+            return refusal(index, code, f"topic {topic_name} has no partition {index}")
         if self._is_satisfied(partition):
             what = "its preferred leader" if self._election is Election.PREFERRED else "a leader"
-            return _result(index, ErrorCode.ELECTION_NOT_NEEDED, f"{topic_name}-{index} has {what}")
+            return refusal(index, ErrorCode.ELECTION_NOT_NEEDED, f"{topic_name}-{index} has {what}")
         return self._elect(PartitionRef(topic.id, index), partition)
 
     def _is_satisfied(self, partition: Partition) -> bool:
@@ -87,73 +103,6 @@ class _Elections:
     def _elect(self, ref: PartitionRef, partition: Partition) -> PartitionResult:
         record = self._view.change(ref, partition, Goal(election=self._election))
         if record is None:
-            return _failure(self._election, ref.index, partition)
+            return failure(ref.index, self._election, partition.replicas)
         self.records.append(record)
-        return _success(ref.index)
-
-
-def _success(index: int) -> PartitionResult:
-    return PartitionResult(partition_id=index, error_message=None)
-
-
-def _failure(election: Election, index: int, partition: Partition) -> PartitionResult:
-    if election is Election.PREFERRED:
-        code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-        return _result(index, code, f"broker {partition.preferred_leader} is not active or not in sync")
-    code = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-    return _result(index, code, f"none of the brokers {list(partition.replicas)} is active")
-
-
-class _ElectAll:
-    """The work of electing a leader for every partition without its preferred leader, or without any leader.
-
-    The response lists all topics, with those partitions that needed an election.
-    """
-
-    def __init__(self, election: Election) -> None:
-        self.key = WorkKey(WorkKind.ELECT, ALL_BROKERS)
-        self._election = election
-        self._slices: Elections | None = None
-        self._results: dict[Uuid, list[PartitionResult]] = {}
-
-    def decide(self, state: ControllerState, context: Context) -> Piece:
-        if not len(state.metadata.partitions):
-            return Piece((), is_last=True, response=self._response(state))
-        if self._slices is None:
-            from kraft_wire.controller.partitions.elections import Elections  # needs numpy
-
-            self._slices = Elections(self._election, everywhere=True)
-        held = self._slices.next_slice(state)
-        self._note_results(state, self._slices, held.records)
-        response = self._response(state) if held.is_complete else None
-        return Piece(held.records, held.is_complete, response=response)
-
-    def _note_results(self, state: ControllerState, slices: Elections, records: Records) -> None:
-        elected = {ref for part in records.parts for ref in _changed(part)}
-        partitions = state.metadata.partitions
-        for rows in slices.considered:
-            for ref in partitions.refs(rows):
-                if ref in elected:
-                    result = _success(ref.index)
-                else:
-                    partition = partitions.get(ref.topic_id, ref.index)
-                    assert partition is not None, "its row was just found"
-                    result = _failure(self._election, ref.index, partition)
-                self._results.setdefault(ref.topic_id, []).append(result)
-
-    def _response(self, state: ControllerState) -> ElectLeadersResponse:
-        return ElectLeadersResponse(
-            replica_election_results=[
-                ReplicaElectionResult(topic=topic.name, partition_result=self._results.get(topic.id, []))
-                for topic in state.metadata.topics
-            ]
-        )
-
-
-def _changed(part: Sequence[VersionedRecord] | Columns) -> Iterator[PartitionRef]:
-    if not isinstance(part, Sequence):
-        yield from part.refs()
-        return
-    for record, _ in part:
-        assert isinstance(record, PartitionChangeRecord)
-        yield PartitionRef(record.topic_id, record.partition_id)
+        return success(ref.index)

@@ -22,7 +22,7 @@ from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kraft_wire.metadata.partitions.partitions import Rows
+    from kraft_wire.metadata.partitions.cells import Rows
 
     Mask = NDArray[np.bool_]
 

@@ -47,15 +47,20 @@ def handle(
     for topic in request.topics:
         if occurrences[topic.name] > 1:
             continue
-        if context.may(AclOperation.ALTER, topic_resource(topic.name)):
+        if context.may_do_everything or context.may(AclOperation.ALTER, topic_resource(topic.name)):
             permitted.append(topic)
         else:
             results.append(_refusal(topic.name))
     check_partition_total(sum(max(_additional(state, topic), 0) for topic in permitted))
     view = ClusterView(state)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     placer = ReplicaPlacer(view.usable_brokers(), context.entropy)
     parts: list[Sequence[VersionedRecord] | Columns] = []
+    topics = state.metadata.topics
     for topic in permitted:
+        if not topics.is_name(topic.name):
+            results.append(_failure(topic.name, unknown, f"there is no topic {topic.name}"))
+            continue
         try:
             parts.append(_new_partitions(view, placer, topic))
         except ApiError as error:
@@ -84,8 +89,7 @@ def _new_partitions(
     view: ClusterView, placer: ReplicaPlacer, topic: CreatePartitionsTopic
 ) -> Sequence[VersionedRecord] | Columns:
     existing = view.state.metadata.topics.by_name(topic.name)
-    if existing is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name}")
+    assert existing is not None, "its name was just found"
     additional = topic.count - existing.partition_count
     if additional <= 0:
         raise ApiError(

@@ -14,15 +14,18 @@ from collections import Counter
 from typing import TypeVar
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
+from kraft_wire.controller.decision.records import Records
+from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from kraft_wire.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
-from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resource
 
 K = TypeVar("K", str, Uuid)
 
+_MANY = 16
+"""Fewer topics are deleted one by one."""
 _FIRST_VERSION_WITH_DISABLED_ERROR = 3
 
 
@@ -47,7 +50,8 @@ def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, c
     results = wanted.failures + [
         DeletableTopicResult(name=name, topic_id=topic_id) for topic_id, name in deletable.items()
     ]
-    records = [(RemoveTopicRecord(topic_id=topic_id), 0) for topic_id in deletable]
+    removals = TopicRemovals(tuple(deletable))
+    records = Records([removals if len(removals) >= _MANY else removals.records()])
     return Result(DeleteTopicsResponse(responses=results), records)
 
 

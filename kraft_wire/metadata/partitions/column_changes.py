@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
-from kraft_wire.columnar.change_records import ChangeColumns, encode_changes
+from kraft_wire.columnar.change_records import ChangeColumns, ElrFields, encode_changes
 from kraft_wire.log.record import record_spans
 from kraft_wire.metadata.partitions.columns import Changes
-from kraft_wire.metadata.partitions.partition import PartitionRef
-from kraft_wire.metadata.partitions.partitions import Partitions, Places
+from kraft_wire.metadata.partitions.partitions import Partitions
+from kraft_wire.metadata.partitions.places import Places
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
@@ -18,7 +16,7 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record
 class PartitionChanges(msgspec.Struct, frozen=True):
     """Changes of existing partitions that have no rare lists, each at most once.
 
-    ``version`` is that of the records. No ISR has more members than a record's template allows
+    ``version`` is that of the records. No ISR and no ELR has more members than a record's template allows
     (``columnar.change_records.MOST_MEMBERS``).
     """
 
@@ -29,13 +27,10 @@ class PartitionChanges(msgspec.Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.places.indexes)
 
-    def refs(self) -> Iterator[PartitionRef]:
-        """Return the partitions."""
-        return self.places.refs()
-
     def encode(self, first_delta: int) -> bytes:
         """Return the records as they stand in a batch, from this offset delta on."""
         changes = self.changes
+        elr = changes.elr
         columns = ChangeColumns(
             self.places.topic_ids(),
             self.places.indexes,
@@ -43,6 +38,7 @@ class PartitionChanges(msgspec.Struct, frozen=True):
             changes.recovery_state,
             changes.isr,
             changes.isr_given,
+            None if elr is None else ElrFields(elr.members, elr.given, elr.last_known),
         )
         return encode_changes(columns, self.version, first_delta)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -11,7 +10,7 @@ import numpy as np
 from kraft_wire.columnar.partition_records import encode_new_partitions, new_partition_values
 from kraft_wire.log.record import encode_records, record_spans
 from kraft_wire.metadata.partitions.columns import Block
-from kraft_wire.metadata.partitions.partition import RECOVERED, PartitionRef
+from kraft_wire.metadata.partitions.partition import RECOVERED
 from kraft_wire.metadata.partitions.partitions import Partitions
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import decode_metadata_record
@@ -41,11 +40,6 @@ class NewPartitions(msgspec.Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.replicas)
-
-    def refs(self) -> Iterator[PartitionRef]:
-        """Return the partitions."""
-        for index in range(self.first_index, self.first_index + len(self)):
-            yield PartitionRef(self.topic_id, index)
 
     def encode(self, first_delta: int) -> bytes:
         """Return the records as they stand in a batch, from this offset delta on."""

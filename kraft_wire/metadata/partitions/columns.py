@@ -7,10 +7,12 @@ item access. Queries over all rows use the arrays.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from kraft_wire.metadata.partitions.cells import PAD, copied, grown, trim, unpadded
+from kraft_wire.metadata.partitions.elr_columns import Elr, ElrChanges, ElrColumns
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_LOST,
@@ -25,19 +27,17 @@ from kraft_wire.protocol.uuid import Uuid
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Int32s = NDArray[np.int32]
+    from kraft_wire.metadata.partitions.cells import Int32s as Int32s
+    from kraft_wire.metadata.partitions.cells import Rows
 
 FREE: Final = -2
 """The leader of a row that holds no partition. No query for a leader matches it."""
-PAD: Final = -1
-"""The filler of a row's lists up to the columns' width. It is never a broker's id or a directory's number."""
-
 _FIRST_ROWS: Final = 1024
 _FIRST_WIDTH: Final = 3
 
-Number = TypeVar("Number", "np.int32", "np.int8", "np.bool_")
-Rare = tuple[Ids, Ids, Ids, Ids]
-"""Removing and adding replicas, eligible leader replicas, last known ELR: empty for nearly all partitions."""
+Rare = tuple[Ids, Ids, Ids]
+"""Removing and adding replicas, and a last known ELR that isn't one leader: empty for nearly all
+partitions."""
 
 
 class DirectoryNumbers:
@@ -91,10 +91,14 @@ class Block(msgspec.Struct, frozen=True):
     replicas: Int32s
     isr: Int32s
     directories: Int32s
+    elr: Elr | None = None
 
     def part(self, rows: slice) -> Block:
         """Return some of the rows."""
-        return Block(*[column[rows] for column in msgspec.structs.astuple(self)])
+        columns: list[Any] = [
+            column if column is None else column[rows] for column in msgspec.structs.astuple(self)
+        ]
+        return Block(*columns)
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -108,10 +112,14 @@ class Changes(msgspec.Struct, frozen=True):
     recovery_state: NDArray[np.int8]
     isr: Int32s
     isr_given: NDArray[np.bool_]
+    elr: ElrChanges | None = None
 
     def part(self, changes: slice | NDArray[np.bool_]) -> Changes:
         """Return some of the changes."""
-        return Changes(*[column[changes] for column in msgspec.structs.astuple(self)])
+        columns: list[Any] = [
+            column if column is None else column[changes] for column in msgspec.structs.astuple(self)
+        ]
+        return Changes(*columns)
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -122,6 +130,7 @@ class Before(msgspec.Struct, frozen=True):
     partition_epoch: Int32s
     recovery_state: NDArray[np.int8]
     isr: Int32s
+    elr: Elr | None
 
 
 class PartitionColumns:
@@ -134,6 +143,7 @@ class PartitionColumns:
 
     def __init__(self) -> None:
         self.directory_numbers = DirectoryNumbers()
+        self.elrs = ElrColumns()
         self.width = 0
         self._rows = 0
         self.leader: Int32s = np.empty(0, np.int32)
@@ -157,6 +167,7 @@ class PartitionColumns:
             + self.replicas.nbytes
             + self.isr.nbytes
             + self.directories.nbytes
+            + self.elrs.size_bytes
         )
 
     def reserve(self, rows: int) -> None:
@@ -186,20 +197,26 @@ class PartitionColumns:
         self._isr[begin:end] = array("i", isr + pads[len(isr)])
         numbers = self.directory_numbers.of(partition.directories)
         self._directories[begin:end] = array("i", numbers + pads[len(numbers)])
+        last_known = partition.last_known_elr
+        self.elrs.put(row, partition.elr, last_known if is_leader(last_known) else ())
 
     def get(self, row: int, rare: Rare) -> Partition:
         """Return the partition in a row that is not FREE."""
         begin = row * self.width
         end = begin + self.width
+        elr, last_known = self.elrs.get(row)
         return Partition(
-            _unpadded(self._replicas[begin:end].tolist()),
-            _unpadded(self._isr[begin:end].tolist()),
+            unpadded(self._replicas[begin:end].tolist()),
+            unpadded(self._isr[begin:end].tolist()),
             self._leader[row],
             self._leader_epoch[row],
             self._partition_epoch[row],
-            self.directory_numbers.ids(_trim(self._directories[begin:end].tolist())),
+            self.directory_numbers.ids(trim(self._directories[begin:end].tolist())),
             self._recovery_state[row],
-            *rare,
+            rare[0],
+            rare[1],
+            elr,
+            last_known or rare[2],
         )
 
     def set_owner(self, row: int, owner: int) -> None:
@@ -210,41 +227,41 @@ class PartitionColumns:
         """Set whether a row has rare lists."""
         self._rare[row] = is_rare
 
-    def clear(self, start: int, count: int = 1) -> None:
+    def clear(self, rows: slice | Rows) -> None:
         """Make rows FREE."""
-        end = start + count
-        self.leader[start:end] = FREE
-        self.rare[start:end] = False
-        self.replicas[start:end] = PAD
-        self.isr[start:end] = PAD
-        self.directories[start:end] = PAD
+        self.leader[rows] = FREE
+        self.rare[rows] = False
+        self.replicas[rows] = PAD
+        self.isr[rows] = PAD
+        self.directories[rows] = PAD
+        self.elrs.clear(rows)
 
     def move(self, start: int, count: int, to: int, owner: int) -> None:
         """Move an owner's run of rows to a place that doesn't overlap. The old rows become FREE."""
-        self.paste(to, self.copy(start, count), owner)
-        self.rare[to : to + count] = self.rare[start : start + count]
-        self.clear(start, count)
+        old, new = slice(start, start + count), slice(to, to + count)
+        self.paste(new, self.copy(old), owner)
+        self.rare[new] = self.rare[old]
+        self.clear(old)
 
-    def copy(self, start: int, count: int) -> Block:
-        """Return a copy of a run of rows."""
-        rows = slice(start, start + count)
+    def copy(self, rows: slice | Rows) -> Block:
+        """Return a copy of rows."""
         return Block(
-            self.leader[rows].copy(),
-            self.leader_epoch[rows].copy(),
-            self.partition_epoch[rows].copy(),
-            self.recovery_state[rows].copy(),
-            self.replicas[rows].copy(),
-            self.isr[rows].copy(),
-            self.directories[rows].copy(),
+            copied(self.leader, rows),
+            copied(self.leader_epoch, rows),
+            copied(self.partition_epoch, rows),
+            copied(self.recovery_state, rows),
+            copied(self.replicas, rows),
+            copied(self.isr, rows),
+            copied(self.directories, rows),
+            self.elrs.copy(rows),
         )
 
-    def paste(self, start: int, block: Block, owner: int) -> None:
-        """Write a block into FREE rows, without rare lists. The block may be narrower or wider than the
-        columns are now."""
-        count, width = block.replicas.shape
+    def paste(self, rows: slice | Rows, block: Block, owner: int | Int32s) -> None:
+        """Write a block into FREE rows, without rare lists, of one owner or with that of each row. The block
+        may be narrower or wider than the columns are now."""
+        width = block.replicas.shape[1]
         if width > self.width:
             self._resize(self._rows, width)
-        rows = slice(start, start + count)
         self.owner[rows] = owner
         self.leader[rows] = block.leader
         self.leader_epoch[rows] = block.leader_epoch
@@ -253,6 +270,7 @@ class PartitionColumns:
         self.replicas[rows, :width] = block.replicas
         self.isr[rows, :width] = block.isr
         self.directories[rows, :width] = block.directories
+        self.elrs.paste(rows, block.elr)
 
     def copy_changing(self, rows: NDArray[np.intp]) -> Before:
         """Return a copy of what ``change`` may change in these rows."""
@@ -262,6 +280,7 @@ class PartitionColumns:
             self.partition_epoch[rows],
             self.recovery_state[rows],
             self.isr[rows],
+            self.elrs.copy(rows),
         )
 
     def put_changing(self, rows: NDArray[np.intp], before: Before) -> None:
@@ -273,6 +292,7 @@ class PartitionColumns:
         self.recovery_state[rows] = before.recovery_state
         self.isr[rows, :width] = before.isr
         self.isr[rows, width:] = PAD
+        self.elrs.paste(rows, before.elr)
 
     def highest_epoch(self, rows: NDArray[np.intp]) -> int:
         """Return the highest leader or partition epoch of these rows."""
@@ -295,18 +315,21 @@ class PartitionColumns:
         synced = rows[changes.isr_given]
         self.isr[synced, :width] = changes.isr[changes.isr_given]
         self.isr[synced, width:] = PAD
+        if changes.elr is not None:
+            self.elrs.change(rows, changes.elr)
 
     def _resize(self, rows: int, width: int) -> None:
         kept, self._rows, self.width = self._rows, rows, width
-        self.leader = _grown(self.leader, kept, (rows,), FREE)
-        self.leader_epoch = _grown(self.leader_epoch, kept, (rows,), 0)
-        self.partition_epoch = _grown(self.partition_epoch, kept, (rows,), 0)
-        self.recovery_state = _grown(self.recovery_state, kept, (rows,), 0)
-        self.owner = _grown(self.owner, kept, (rows,), 0)
-        self.rare = _grown(self.rare, kept, (rows,), 0)
-        self.replicas = _grown(self.replicas, kept, (rows, width), PAD)
-        self.isr = _grown(self.isr, kept, (rows, width), PAD)
-        self.directories = _grown(self.directories, kept, (rows, width), PAD)
+        self.leader = grown(self.leader, kept, (rows,), FREE)
+        self.leader_epoch = grown(self.leader_epoch, kept, (rows,), 0)
+        self.partition_epoch = grown(self.partition_epoch, kept, (rows,), 0)
+        self.recovery_state = grown(self.recovery_state, kept, (rows,), 0)
+        self.owner = grown(self.owner, kept, (rows,), 0)
+        self.rare = grown(self.rare, kept, (rows,), 0)
+        self.replicas = grown(self.replicas, kept, (rows, width), PAD)
+        self.isr = grown(self.isr, kept, (rows, width), PAD)
+        self.directories = grown(self.directories, kept, (rows, width), PAD)
+        self.elrs.reserve(rows)
         self._leader = self.leader.data
         self._leader_epoch = self.leader_epoch.data
         self._partition_epoch = self.partition_epoch.data
@@ -319,25 +342,7 @@ class PartitionColumns:
         self._pads = [(PAD,) * (width - length) for length in range(width + 1)]
 
 
-def _grown(old: NDArray[Number], kept: int, shape: tuple[int, ...], fill: int) -> NDArray[Number]:
-    if old.shape == shape:
-        return old
-    new = np.empty(shape, old.dtype)
-    if old.ndim == 1:
-        new[:kept] = old[:kept]
-        new[kept:] = fill
-    else:
-        new[:kept, : old.shape[1]] = old[:kept]
-        new[:kept, old.shape[1] :] = fill
-        new[kept:] = fill
-    return new
-
-
-def _trim(numbers: list[int]) -> list[int]:
-    while numbers and numbers[-1] == PAD:
-        numbers.pop()
-    return numbers
-
-
-def _unpadded(numbers: list[int]) -> Ids:
-    return tuple(_trim(numbers))
+def is_leader(last_known_elr: Ids) -> bool:
+    """Whether a last known ELR is one leader, which has a column. Other modes of recovery write other lists;
+    Kafka also writes broker -1."""
+    return len(last_known_elr) == 1 and last_known_elr[0] >= 0

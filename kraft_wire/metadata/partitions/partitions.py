@@ -3,93 +3,71 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
-from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kraft_wire.metadata.errors import Contradiction
 from kraft_wire.metadata.journal import Inverse, Journal
-from kraft_wire.metadata.partitions.columns import FREE, Before, Block, Changes, PartitionColumns, Rare
+from kraft_wire.metadata.partitions.columns import (
+    FREE,
+    Before,
+    Block,
+    Changes,
+    PartitionColumns,
+    Rare,
+)
+from kraft_wire.metadata.partitions.elr_columns import ElrChanges
 from kraft_wire.metadata.partitions.lazy_numpy import np
-from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
-from kraft_wire.metadata.partitions.rows import RowAllocator
+from kraft_wire.metadata.partitions.partition import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    Partition,
+    PartitionRef,
+)
+from kraft_wire.metadata.partitions.places import Places
+from kraft_wire.metadata.partitions.rare_lists import RareLists
+from kraft_wire.metadata.partitions.regions import Regions
 from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kraft_wire.metadata.partitions.columns import Int32s
-
-    Rows = NDArray[np.intp]
-
-RareKey = tuple[int, int]
-"""A topic's ordinal and a partition's index. It stays valid when the topic's region moves."""
-
-_COMMON: Final[Rare] = ((), (), (), ())
-_NOBODY: Final = TopicRows("", Uuid.ZERO)
+    from kraft_wire.metadata.partitions.cells import Int32s, Rows
 
 
 class _RemovedPartitions(msgspec.Struct, frozen=True):
-    """A topic's partitions while they are removed from the columns."""
+    """The partitions of topics while they are removed from the columns. ``rare`` has places in the block."""
 
     block: Block
     rare: dict[int, Rare]
-    count: int
-
-
-class Places(msgspec.Struct, frozen=True):
-    """Partitions by topic and index. ``counts[n]`` successive ``indexes`` are of ``topics[n]``."""
-
-    topics: list[TopicRows]
-    counts: Rows
-    indexes: Int32s
-
-    def rows(self) -> Rows:
-        """Return the rows where the partitions are now."""
-        starts = np.array([topic.start for topic in self.topics], np.intp)
-        return np.repeat(starts, self.counts) + self.indexes
-
-    def refs(self) -> Iterator[PartitionRef]:
-        """Return the partitions."""
-        indexes = iter(self.indexes.tolist())
-        for topic, count in zip(self.topics, self.counts.tolist(), strict=True):
-            for index in islice(indexes, count):
-                yield PartitionRef(topic.id, index)
-
-    def topic_ids(self) -> NDArray[np.uint8]:
-        """Return the topic ids, one row of 16 bytes for each partition."""
-        ids = np.frombuffer(b"".join([topic.id for topic in self.topics]), np.uint8).reshape(-1, 16)
-        return np.repeat(ids, self.counts, axis=0)
+    extents: list[int]
+    counts: list[int]
 
 
 class Partitions:
     """The partitions of all topics, in columns.
 
-    Invariants: the partitions of a topic are in one region of rows; rows that belong to no topic are FREE;
-    ``_owners[ordinal]`` is the topic whose rows have that owner. Inverses name a topic and an index, never a
+    Invariants: the partitions of a topic are in one region of rows; rows that belong to no topic are FREE.
+    Inverses name a topic and an index, never a
     row, because regions move.
     """
 
     def __init__(self, topics: Topics, journal: Journal) -> None:
         self._topics = topics
         self._journal = journal
-        self._allocator = RowAllocator()
-        self._owners: list[TopicRows] = []
-        self._free_ordinals: list[int] = []
-        self._rare: dict[RareKey, Rare] = {}
+        self._regions = Regions()
+        self._rare = RareLists(self._regions)
         self._count = 0
-        self._moves = 0
 
     def __len__(self) -> int:
         return self._count
 
-    @cached_property
+    @property
     def _columns(self) -> PartitionColumns:
-        return PartitionColumns()
+        return self._regions.columns
 
     @property
     def columns(self) -> PartitionColumns:
@@ -99,7 +77,7 @@ class Partitions:
     @property
     def row_count(self) -> int:
         """The number of rows of the columns that can be in use; the rows from there on are all FREE."""
-        return self._allocator.top
+        return self._regions.top
 
     def get(self, topic_id: Uuid, index: int) -> Partition | None:
         """Return a partition; None if the topic or the partition doesn't exist."""
@@ -163,22 +141,24 @@ class Partitions:
 
     def in_elr(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose eligible leader replicas (KIP-966) contain this broker."""
-        return self._rare_refs(key for key, (_, _, elr, _) in self._rare.items() if broker_id in elr)
+        return self.refs(self.rows_with_elr_member(broker_id, self._all_rows))
 
     def with_any_elr(self) -> list[PartitionRef]:
         """Return the partitions that have eligible leader replicas or a last known ELR."""
-        return self._rare_refs(key for key, (_, _, elr, last) in self._rare.items() if elr or last)
+        in_columns = self.refs(self._columns.elrs.rows_with_any(self._all_rows))
+        others = self._rare.refs(lambda rare: rare[2])
+        return [*in_columns, *set(others).difference(in_columns)]
 
     def reassigning(self) -> list[PartitionRef]:
         """Return the partitions whose replicas are being added or removed."""
-        return self._rare_refs(key for key, (old, new, _, _) in self._rare.items() if old or new)
+        return self._rare.refs(lambda rare: rare[0] or rare[1])
 
     # Rows, for decisions about many partitions. They are valid until the next change.
 
     @property
     def moves(self) -> int:
         """The number of times that the partitions of a topic moved to other rows."""
-        return self._moves
+        return self._regions.moves
 
     def rows_with_isr_member(self, broker_id: int, window: slice) -> Rows:
         """Return the rows in a window of all rows whose ISR contains this broker, in ascending order."""
@@ -191,8 +171,7 @@ class Partitions:
 
     def rows_with_elr_member(self, broker_id: int, window: slice) -> Rows:
         """Return the rows in a window of all rows whose ELR contains this broker, in ascending order."""
-        rows: Rows = np.flatnonzero(self._columns.rare[window]) + window.start
-        return rows[[broker_id in elr for _, _, elr, _ in map(self._rare_of, rows.tolist())]]
+        return self._columns.elrs.rows_with_member(broker_id, window)
 
     def rows_in_directories(self, rows: Rows, broker_id: int, directories: Iterable[Uuid]) -> Rows:
         """Return those of the rows whose replica on this broker is in one of the directories."""
@@ -206,14 +185,14 @@ class Partitions:
         """Return rows, in ascending order, as topics and indexes, which stay valid when regions move."""
         owners = self._columns.owner[rows]
         firsts = np.flatnonzero(np.diff(owners, prepend=-1))
-        topics = [self._owners[ordinal] for ordinal in owners[firsts].tolist()]
+        topics = [self._regions.owners[ordinal] for ordinal in owners[firsts].tolist()]
         counts = np.diff(firsts, append=len(rows))
         starts = np.array([topic.start for topic in topics], np.intp)
         return Places(topics, counts, (rows - np.repeat(starts, counts)).astype(np.int32))
 
     def refs(self, rows: Rows) -> list[PartitionRef]:
         """Return the partitions in these rows."""
-        owners = map(self._owners.__getitem__, self._columns.owner[rows].tolist())
+        owners = map(self._regions.owners.__getitem__, self._columns.owner[rows].tolist())
         return [
             PartitionRef(topic.id, row - topic.start)
             for row, topic in zip(rows.tolist(), owners, strict=True)
@@ -228,7 +207,7 @@ class Partitions:
         row = topic.start + index
         if self._columns.is_free(row):
             return None
-        return self._columns.get(row, self._rare.get((topic.ordinal, index), _COMMON))
+        return self._columns.get(row, self._rare.get(topic, index))
 
     def place(self, topic: TopicRows, index: int, new: Partition) -> None:
         """Write a partition, whether it exists or not."""
@@ -243,8 +222,8 @@ class Partitions:
         count = block.leader.size
         end = topic.extent + count
         if end > topic.capacity:
-            self._make_room(topic, end)
-        self._columns.paste(topic.start + topic.extent, block, topic.ordinal)
+            self._regions.make_room(topic, end)
+        self._columns.paste(slice(topic.start + topic.extent, topic.start + end), block, topic.ordinal)
         topic.extent = end
         topic.count += count
         self._count += count
@@ -272,18 +251,29 @@ class Partitions:
         self._write(topic, index, new)
 
     def change_all(self, places: Places, changes: Changes) -> None:
-        """Change existing partitions that have no rare lists, each at most once. One inverse is for all."""
+        """Change existing partitions each at most once. One inverse is for all."""
         rows = places.rows()
         if self._journal.active:
             self._journal.add(self._swap_rows, places, self._columns.copy_changing(rows))
         self._columns.change(rows, changes)
 
-    def drop_topic(self, topic: TopicRows) -> None:
-        """Remove a topic's partitions and free its region."""
-        if topic.count:
-            taken = self._take_out(topic, keep=self._journal.active)
+    def clear_elr(self, only: TopicRows | None) -> None:
+        """Empty the ELRs and the last known ELRs of one topic, or of all. Those that had any have changed."""
+        for topic, index in self._rare.find(lambda rare: rare[2]):
+            if only is None or topic is only:
+                self._clear_rare_elr(topic, index)
+        window = self._all_rows if only is None else slice(only.start, only.start + only.extent)
+        rows = self._columns.elrs.rows_with_any(window)
+        if len(rows):
+            self.change_all(self.places(rows), _clearing_elr(len(rows)))
+
+    def drop_topics(self, topics: Iterable[TopicRows]) -> None:
+        """Remove the partitions of topics and free their regions. One inverse is for all."""
+        present = sorted([topic for topic in topics if topic.count], key=_start)
+        if present:
+            taken = self._take_out(present, keep=self._journal.active)
             if taken is not None:
-                self._journal.add(self._put_back, topic, taken)
+                self._journal.add(self._put_back, present, taken)
 
     # Rows
 
@@ -298,13 +288,14 @@ class Partitions:
     def _cut_off(self, topic: TopicRows, count: int) -> Inverse:
         """Remove a topic's last partitions."""
         start = topic.extent - count
-        block = self._columns.copy(topic.start + start, count)
-        self._columns.clear(topic.start + start, count)
+        rows = slice(topic.start + start, topic.start + topic.extent)
+        block = self._columns.copy(rows)
+        self._columns.clear(rows)
         self._count -= count
         topic.count -= count
         topic.extent = start
         if topic.count == 0:
-            self._give_up(topic)
+            self._regions.give_up([topic])
         return self._append_again, (topic, block)
 
     def _append_again(self, topic: TopicRows, block: Block) -> Inverse:
@@ -319,7 +310,7 @@ class Partitions:
 
     def _write(self, topic: TopicRows, index: int, partition: Partition) -> None:
         if index >= topic.capacity:
-            self._make_room(topic, index + 1)
+            self._regions.make_room(topic, index + 1)
         row = topic.start + index
         if self._columns.is_free(row):
             self._columns.set_owner(row, topic.ordinal)
@@ -327,103 +318,67 @@ class Partitions:
             topic.extent = max(topic.extent, index + 1)
             self._count += 1
         self._columns.put(row, partition)
-        rare = (
-            partition.removing_replicas,
-            partition.adding_replicas,
-            partition.elr,
-            partition.last_known_elr,
-        )
-        if rare != _COMMON:
-            self._rare[topic.ordinal, index] = rare
-            self._columns.set_rare(row, is_rare=True)
-        elif (topic.ordinal, index) in self._rare:
-            del self._rare[topic.ordinal, index]
-            self._columns.set_rare(row, is_rare=False)
+        self._rare.put(topic, index, partition)
 
     def _erase(self, topic: TopicRows, index: int) -> None:
-        self._columns.clear(topic.start + index)
-        self._rare.pop((topic.ordinal, index), None)
+        row = topic.start + index
+        self._columns.clear(slice(row, row + 1))
+        self._rare.drop(topic, index)
         self._count -= 1
         topic.count -= 1
         if topic.count == 0:
-            self._give_up(topic)
+            self._regions.give_up([topic])
             return
         while self._columns.is_free(topic.start + topic.extent - 1):
             topic.extent -= 1
 
-    def _take_out(self, topic: TopicRows, *, keep: bool) -> _RemovedPartitions | None:
+    def _take_out(self, topics: list[TopicRows], *, keep: bool) -> _RemovedPartitions | None:
+        """Remove the partitions of topics, which are in the order of their rows."""
+        extents = [topic.extent for topic in topics]
+        rows = self._regions.rows_of(topics)
+        rare = self._rare.take(rows)
         taken = None
-        block = self._columns.copy(topic.start, topic.extent) if keep else None
-        rare = self._pop_rare(topic)
-        if block is not None:
-            taken = _RemovedPartitions(block, rare, topic.count)
-        self._columns.clear(topic.start, topic.extent)
-        self._count -= topic.count
-        topic.count = 0
-        self._give_up(topic)
+        if keep:
+            counts = [topic.count for topic in topics]
+            taken = _RemovedPartitions(self._columns.copy(rows), rare, extents, counts)
+        self._columns.clear(rows)
+        for topic in topics:
+            self._count -= topic.count
+            topic.count = 0
+        self._regions.give_up(topics)
         return taken
 
-    def _put_back(self, topic: TopicRows, taken: _RemovedPartitions) -> Inverse:
-        topic.extent = taken.block.leader.size
-        topic.count = taken.count
-        self._count += taken.count
-        self._make_room(topic, topic.extent)
-        self._columns.paste(topic.start, taken.block, topic.ordinal)
-        for index, rare in taken.rare.items():
-            self._rare[topic.ordinal, index] = rare
-            self._columns.set_rare(topic.start + index, is_rare=True)
-        return self._drop_again, (topic,)
+    def _put_back(self, topics: list[TopicRows], taken: _RemovedPartitions) -> Inverse:
+        for topic, extent, count in zip(topics, taken.extents, taken.counts, strict=True):
+            self._regions.make_room(topic, extent)
+            topic.extent, topic.count = extent, count
+            self._count += count
+        rows = self._regions.rows_of(topics)
+        owners = np.repeat(np.array([topic.ordinal for topic in topics], np.int32), taken.extents)
+        self._columns.paste(rows, taken.block, owners)
+        self._rare.put_back(rows, taken.rare)
+        return self._drop_again, (topics,)
 
-    def _drop_again(self, topic: TopicRows) -> Inverse:
-        taken = self._take_out(topic, keep=True)
+    def _drop_again(self, topics: list[TopicRows]) -> Inverse:
+        topics = sorted(topics, key=_start)
+        taken = self._take_out(topics, keep=True)
         assert taken is not None
-        return self._put_back, (topic, taken)
+        return self._put_back, (topics, taken)
 
-    def _pop_rare(self, topic: TopicRows) -> dict[int, Rare]:
-        if not self._rare:
-            return {}
-        keys = [(topic.ordinal, index) for index in range(topic.extent)]
-        return {key[1]: self._rare.pop(key) for key in keys if key in self._rare}
-
-    def _make_room(self, topic: TopicRows, size: int) -> None:
-        """Let the region hold ``size`` rows: in place, or in a new place with some room to grow."""
-        allocator = self._allocator
-        if topic.capacity == 0:
-            topic.start = allocator.allocate(size)
-            topic.ordinal = self._new_ordinal(topic)
-            topic.capacity = size
-            self._columns.reserve(allocator.top)
-        elif allocator.extend(topic.start + topic.capacity, size - topic.capacity):
-            topic.capacity = size
-            self._columns.reserve(allocator.top)
-        else:
-            roomy = size + size // 4
-            start = allocator.allocate(roomy)
-            self._columns.reserve(allocator.top)
-            self._columns.move(topic.start, topic.extent, start, topic.ordinal)
-            self._moves += 1
-            allocator.release(topic.start, topic.capacity)
-            topic.start, topic.capacity = start, roomy
-
-    def _give_up(self, topic: TopicRows) -> None:
-        self._allocator.release(topic.start, topic.capacity)
-        self._owners[topic.ordinal] = _NOBODY
-        self._free_ordinals.append(topic.ordinal)
-        topic.ordinal, topic.start, topic.capacity, topic.extent = -1, 0, 0, 0
-
-    def _new_ordinal(self, topic: TopicRows) -> int:
-        if self._free_ordinals:
-            ordinal = self._free_ordinals.pop()
-            self._owners[ordinal] = topic
-        else:
-            ordinal = len(self._owners)
-            self._owners.append(topic)
-        return ordinal
+    def _clear_rare_elr(self, topic: TopicRows, index: int) -> None:
+        old = self.read(topic, index)
+        assert old is not None, "it has a rare list"
+        new = msgspec.structs.replace(old, elr=(), last_known_elr=(), partition_epoch=old.partition_epoch + 1)
+        self.change(topic, index, old, new)
 
     # All rows
 
+    @property
+    def _all_rows(self) -> slice:
+        return slice(0, self._regions.top)
+
     def _leaders(self) -> Int32s:
-        return self._columns.leader[: self._allocator.top]
+        return self._columns.leader[: self._regions.top]
 
     def _imbalanced(self) -> NDArray[np.bool_]:
         leaders = self._leaders()
@@ -432,14 +387,23 @@ class Partitions:
         return imbalanced
 
     def _flat(self, column: Int32s) -> Int32s:
-        return column[: self._allocator.top].reshape(-1)
+        return column[: self._regions.top].reshape(-1)
 
     def _rows_with(self, column: Int32s, broker_id: int) -> Rows:
         return np.flatnonzero(self._flat(column) == broker_id) // self._columns.width
 
-    def _rare_of(self, row: int) -> Rare:
-        ordinal = int(self._columns.owner[row])
-        return self._rare[ordinal, row - self._owners[ordinal].start]
 
-    def _rare_refs(self, keys: Iterable[RareKey]) -> list[PartitionRef]:
-        return [PartitionRef(self._owners[ordinal].id, index) for ordinal, index in keys]
+def _start(topic: TopicRows) -> int:
+    return topic.start
+
+
+def _clearing_elr(count: int) -> Changes:
+    """Return changes of so many partitions that empty their ELRs and last known ELRs."""
+    nothing, nobody = np.empty((count, 0), np.int32), np.full(count, NO_LEADER, np.int32)
+    return Changes(
+        np.full(count, NO_LEADER_CHANGE, np.int32),
+        np.full(count, -1, np.int8),
+        nothing,
+        np.zeros(count, np.bool_),
+        ElrChanges(nothing, np.ones(count, np.bool_), nobody),
+    )

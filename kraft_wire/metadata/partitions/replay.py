@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from kraft_wire.metadata.errors import Contradiction
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_MIGRATING,
@@ -93,16 +91,9 @@ class PartitionReplay:
 
     def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
         """Clear the eligible leader replicas of one topic, or of all topics if no name is given."""
-        only = self._topics.rows_by_name(record.topic_name).id if record.topic_name else None
-        for ref in self._partitions.with_any_elr():
-            if only is None or ref.topic_id == only:
-                topic = self._topics.rows(ref.topic_id)
-                old = self._partitions.read(topic, ref.index)
-                assert old is not None
-                new = msgspec.structs.replace(
-                    old, elr=(), last_known_elr=(), partition_epoch=old.partition_epoch + 1
-                )
-                self._partitions.change(topic, ref.index, old, new)
+        self._partitions.clear_elr(
+            self._topics.rows_by_name(record.topic_name) if record.topic_name else None
+        )
 
 
 def _or(changed: Ids | None, old: Ids) -> Ids:

@@ -1,7 +1,8 @@
 """Replay large batches of partition records in columns, run by run.
 
 Large logs consist mostly of such batches. A run is either the new partitions of one topic, in order, or
-changes of leaders and ISRs. All other records, and all errors, are replayed record by record in between.
+changes of leaders, ISRs and ELRs, or removals of topics. All other records, and all errors, are replayed
+record by record in between.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from kraft_wire.columnar.fields import Ragged, Table, find_fields
 from kraft_wire.columnar.gather import Chunk, Malformed
 from kraft_wire.columnar.metadata import Kind, kinds
-from kraft_wire.metadata.partitions.columns import PAD, Block, Changes, DirectoryNumbers
+from kraft_wire.metadata.partitions.columns import Block, Changes, DirectoryNumbers
 from kraft_wire.metadata.partitions.encoded_records import EncodedRecords
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_MIGRATING,
@@ -25,31 +26,32 @@ from kraft_wire.metadata.partitions.partition import (
     RECOVERING,
 )
 from kraft_wire.metadata.partitions.partitions import Partitions
-from kraft_wire.metadata.topics import Topics
+from kraft_wire.metadata.partitions.ragged_lists import MAX_REPLICAS, filled, given, lengths, longest, padded
+from kraft_wire.metadata.partitions.replay_elrs import changed_elrs, new_elrs
+from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kraft_wire.columnar.gather import Positions
-    from kraft_wire.metadata.partitions.columns import Int32s
+    from kraft_wire.metadata.partitions.cells import Int32s
 
     Mask = NDArray[np.bool_]
 
 _MIN_NEW_PARTITIONS: Final = 4
 _MIN_CHANGES: Final = 16
 """A shorter run is faster record by record."""
-_MAX_REPLICAS: Final = 32
-"""More replicas than this are unusual, and would make the columns too wide."""
 _STATE_UNCHANGED: Final = -1
 _HIGHEST_EPOCH: Final = 2**31 - 1
 _HASHES: Final = 4096
 _HASH_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _HASH_SHIFT: Final = np.uint64(52)
-_RARE: Final = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "last_known_elr")
+_RARE: Final = ("removing_replicas", "adding_replicas")
 
 Run = Callable[[], int]
 """A function that applies a run as far as possible and returns the number of applied records."""
@@ -58,9 +60,15 @@ Run = Callable[[], int]
 class PartitionBatches:
     """Finds runs in batches and applies them. Nothing is written to the journal."""
 
-    def __init__(self, topics: Topics, partitions: Partitions) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        partitions: Partitions,
+        remove_topics: Callable[[list[TopicRows]], None],
+    ) -> None:
         self._topics = topics
         self._partitions = partitions
+        self._remove_topics = remove_topics
 
     def runs(self, values: Sequence[bytes]) -> dict[int, Run]:
         """Return the runs of a batch, by the position of their first record.
@@ -76,6 +84,8 @@ class PartitionBatches:
                     runs.update(self._partition_runs(kind, chunk))
                 elif _is_many(kind, PartitionChangeRecord, _MIN_CHANGES):
                     runs.update(self._change_runs(kind, chunk))
+                elif _is_many(kind, RemoveTopicRecord, _MIN_CHANGES):
+                    runs.update(self._removal_runs(kind, chunk))
         except Malformed:
             return {}
         return runs
@@ -106,53 +116,58 @@ class PartitionBatches:
         """Return the partitions of the records, and a mask of those without rare or impossible fields."""
         replicas, isr, directories = map(table.ragged, ("replicas", "isr", "directories"))
         leader, state = table.numbers("leader"), table.numbers("leader_recovery_state")
-        width = max(_longest(replicas), _longest(isr))
-        if width > _MAX_REPLICAS:
-            raise Malformed(f"a partition has more than {_MAX_REPLICAS} replicas")
+        elr, has_usual_elr = new_elrs(table)
+        width = max(longest(replicas), longest(isr))
+        if width > MAX_REPLICAS:
+            raise Malformed(f"a partition has more than {MAX_REPLICAS} replicas")
         usual: Mask = (leader >= NO_LEADER) & ((state == RECOVERED) | (state == RECOVERING))
         for name in _RARE:
             if not table.is_empty(name):
-                usual &= _lengths(table.ragged(name)) == 0
-        here = _lengths(directories)
-        usual &= (here == _lengths(replicas)) | (here == 0)
+                usual &= lengths(table.ragged(name)) == 0
+        usual &= has_usual_elr
+        here = lengths(directories)
+        usual &= (here == lengths(replicas)) | (here == 0)
         return Block(
             leader,
             table.numbers("leader_epoch"),
             table.numbers("partition_epoch"),
             state,
-            _padded(replicas, width),
-            _padded(isr, width),
-            self._directories(directories, _lengths(replicas), width),
+            padded(replicas, width),
+            padded(isr, width),
+            self._directories(directories, lengths(replicas), width),
+            elr,
         ), usual
 
     def _directories(self, directories: Ragged, replicas: Positions, width: int) -> Int32s:
         numbers = self._partitions.columns.directory_numbers
         numbered = _number_directories(directories.values.reshape(-1, 16), numbers)
-        rows = _padded(Ragged(numbered, directories.offsets, None), width)
-        without = _lengths(directories) == 0
+        rows = padded(Ragged(numbered, directories.offsets, None), width)
+        without = lengths(directories) == 0
         if without.any():
             (migrating,) = numbers.of((DIRECTORY_MIGRATING,))
-            rows[without[:, None] & _filled(replicas, width)] = migrating
+            rows[without[:, None] & filled(replicas, width)] = migrating
         return rows
 
     # Changes
 
     def _change_runs(self, kind: Kind, chunk: Chunk) -> Iterator[tuple[int, Run]]:
         table = find_fields(PartitionChangeRecord, kind.version, chunk, kind.starts, kind.ends)
-        usual = _usual_changes(table)
+        elr, has_usual_elr = changed_elrs(table)
+        usual = _usual_changes(table) & has_usual_elr
         spans = _spans(usual, _follow_previous(kind.rows, usual), _MIN_CHANGES)
         if not spans:
             return
         topic_ids = table.uuids("topic_id").view("V16").ravel().tolist()
         indexes = table.numbers("partition_id")
         isr = table.ragged("isr")
-        if _longest(isr) > _MAX_REPLICAS:
-            raise Malformed(f"an ISR has more than {_MAX_REPLICAS} members")
+        if longest(isr) > MAX_REPLICAS:
+            raise Malformed(f"an ISR has more than {MAX_REPLICAS} members")
         changes = Changes(
             table.numbers("leader"),
             table.numbers("leader_recovery_state"),
-            _padded(isr, _longest(isr)),
-            _given(isr),
+            padded(isr, longest(isr)),
+            given(isr),
+            elr,
         )
         for span in spans:
             run = partial(self._change, topic_ids[span], indexes[span], changes.part(span))
@@ -162,8 +177,27 @@ class PartitionBatches:
         rows = self._partitions.rows_of(self._topics.find_all(topic_ids), indexes)
         if not len(rows) or self._partitions.columns.highest_epoch(rows) > _HIGHEST_EPOCH - len(rows):
             return 0
+        if changes.elr is not None:
+            rows = rows[: changes.elr.end_before_rare(self._partitions.columns.rare[rows])]
         self._partitions.columns.change(rows, changes.part(slice(0, len(rows))))
         return len(rows)
+
+    # Removed topics
+
+    def _removal_runs(self, kind: Kind, chunk: Chunk) -> Iterator[tuple[int, Run]]:
+        table = find_fields(RemoveTopicRecord, kind.version, chunk, kind.starts, kind.ends)
+        topic_ids = table.uuids("topic_id").view("V16").ravel().tolist()
+        usual = np.ones(len(topic_ids), np.bool_)
+        for span in _spans(usual, _follow_previous(kind.rows, usual), _MIN_CHANGES):
+            yield int(kind.rows[span.start]), partial(self._remove, topic_ids[span])
+
+    def _remove(self, topic_ids: list[bytes]) -> int:
+        topics = self._topics.find_all(topic_ids)
+        if len({topic.id for topic in topics}) < len(topics):
+            return 0  # the second removal of a topic is an error
+        if topics:
+            self._remove_topics(topics)
+        return len(topics)
 
 
 def _is_many(kind: Kind, record_class: type[Message], fewest: int) -> bool:
@@ -173,13 +207,13 @@ def _is_many(kind: Kind, record_class: type[Message], fewest: int) -> bool:
 
 
 def _usual_changes(table: Table) -> Mask:
-    """Return a mask of the changes that touch only leader, ISR and recovery state, with possible values."""
+    """Return a mask of the changes without replicas and directories, with possible values."""
     state = table.numbers("leader_recovery_state")
     usual: Mask = table.numbers("leader") >= NO_LEADER_CHANGE
     usual &= (state == _STATE_UNCHANGED) | (state == RECOVERED) | (state == RECOVERING)
     for name in (*_RARE, "replicas", "directories"):
         if not table.is_default(name):
-            usual &= ~_given(table.ragged(name))
+            usual &= ~given(table.ragged(name))
     return usual
 
 
@@ -214,30 +248,3 @@ def _number_directories(ids: NDArray[np.uint8], numbers: DirectoryNumbers) -> In
     numbered = np.empty(len(ids), np.int32)
     numbered[looked_up] = numbers.of_bytes(ids[looked_up].view("V16").ravel().tolist())
     return np.where(same, numbered[alike], numbered)
-
-
-def _given(ragged: Ragged) -> Mask:
-    return np.ones(len(ragged.offsets) - 1, np.bool_) if ragged.valid is None else ragged.valid
-
-
-def _lengths(ragged: Ragged) -> Positions:
-    return np.diff(ragged.offsets)
-
-
-def _longest(ragged: Ragged) -> int:
-    return int(_lengths(ragged).max(initial=0))
-
-
-def _filled(lengths: Positions, width: int) -> Mask:
-    """Return a mask of the cells that lists of these lengths take."""
-    filled: Mask = np.arange(width) < lengths[:, None]
-    return filled
-
-
-def _padded(ragged: Ragged, width: int) -> Int32s:
-    lengths = _lengths(ragged)
-    if (lengths == width).all():
-        return ragged.values.reshape(len(lengths), width)
-    padded: Int32s = np.full((len(lengths), width), PAD, np.int32)
-    padded[_filled(lengths, width)] = ragged.values
-    return padded

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, assert_never
 
 from kraft_wire.controller.decision.records import Records, VersionedRecord
 from kraft_wire.controller.node.effects import HandlerFailed, RequestRefused, WorkFailed
+from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -53,6 +54,7 @@ def report_records(
     cause = Cause(request, _deleted_topics(response))
     features = []
     singles = list(records.singles) if isinstance(records, Records) else records
+    _report_removals(records, cause)
     is_summed_up = _sum_up_topics(singles)
     for record, _ in singles:
         if is_summed_up and isinstance(record, TopicRecord | RemoveTopicRecord):
@@ -78,6 +80,16 @@ def _sum_up_topics(records: Sequence[VersionedRecord]) -> bool:
             log.info(event, count=len(topics), **({"first": first} if first else {}))
             return True
     return False
+
+
+def _report_removals(records: Sequence[VersionedRecord], cause: Cause) -> None:
+    """Log the deleted topics of records in columns: their number, if they are many."""
+    for part in records.parts if isinstance(records, Records) else ():
+        if isinstance(part, TopicRemovals) and len(part) > MOST_TOPIC_LINES:
+            log.info("topics deleted", count=len(part))
+        elif isinstance(part, TopicRemovals):
+            for topic_id in part.topic_ids:
+                _topic_removed(RemoveTopicRecord(topic_id), cause)
 
 
 def report_refusal(refused: RequestRefused) -> None:

@@ -21,7 +21,8 @@ from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersReque
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.security.principal import Principal
-from kraft_wire.wire.headers import decode_response, encode_request
+from kraft_wire.wire.headers import decode_response, encode_request, encode_response
+from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, estimated_bytes, is_large
 from tests.controller.controller_harness import failure
 
 CREATE_TOPICS = 19
@@ -170,6 +171,25 @@ def test_not_controller_at_the_top_counts_too() -> None:
     forwarded = envelope.unwrap(sealed(ELECT_LEADERS, 2, ElectLeadersRequest()), CONTROLLER_APIS)
     response = elect_leaders.ElectLeadersResponse(error_code=41)
     assert envelope.wrap(forwarded, response).error_code == 41
+
+
+def test_a_large_response_is_encoded_in_pieces() -> None:
+    forwarded = envelope.unwrap(sealed(ELECT_LEADERS, 2, ElectLeadersRequest()), CONTROLLER_APIS)
+    results = [
+        elect_leaders.ReplicaElectionResult(
+            f"topic-{number}", [elect_leaders.PartitionResult(partition_id=each) for each in range(3)]
+        )
+        for number in range(LARGE)
+    ]
+    response = elect_leaders.ElectLeadersResponse(replica_election_results=results)
+    wrapped = envelope.wrap(forwarded, response)
+    assert is_large(wrapped)
+    data = encode_response(forwarded.api_key, forwarded.version, forwarded.correlation_id, response)
+    expected = EnvelopeResponse(response_data=data).encode(0)
+    pieces = list(encode_in_pieces(wrapped, 0))
+    assert len(pieces) > 3 * LARGE // PIECE
+    assert b"".join(pieces) == wrapped.encode(0) == expected
+    assert abs(estimated_bytes(wrapped) - estimated_bytes(response)) < 1
 
 
 def test_not_leader_inside_another_api_is_content() -> None:

@@ -30,6 +30,8 @@ class RandomCluster(TopicCluster):
         self.random = random
         level = random.choice((LATEST, LATEST, LATEST, BEFORE_DIRECTORIES, BEFORE_3_6))
         super().__init__(level=level, elr=level == LATEST and random.random() < 0.5)
+        # ELRs may be left from a time with the feature.
+        self.had_elr = self.elr or (level == LATEST and random.random() < 0.1)
         for broker_id in range(BROKERS):
             self._register(broker_id)
         for number in range(random.randint(1, topics)):
@@ -63,8 +65,10 @@ class RandomCluster(TopicCluster):
     def _partition(self, topic_id: Uuid, index: int, factor: int) -> PartitionRecord:
         random = self.random
         replicas = tuple(random.sample(range(BROKERS), factor))
-        isr = tuple(random.sample(replicas, random.randint(0 if self.elr else 1, factor)))
-        leader = random.choice((*isr, NO_LEADER)) if random.random() < 0.9 else random.choice(replicas)
+        isr = tuple(random.sample(replicas, random.randint(0 if self.had_elr else 1, factor)))
+        leader = random.choice((*isr, NO_LEADER))
+        if random.random() < 0.1 and self.elr == self.had_elr:
+            leader = random.choice(replicas)
         others = [replica for replica in replicas if replica not in isr]
         record = PartitionRecord(
             partition_id=index,
@@ -80,10 +84,10 @@ class RandomCluster(TopicCluster):
             record.adding_replicas = (replicas[-1],)
         if random.random() < 0.1 and len(replicas) > 1:
             record.removing_replicas = (replicas[0],)
-        if self.elr and random.random() < 0.3:
+        if self.had_elr and random.random() < 0.5:
             record.eligible_leader_replicas = tuple(random.sample(others, random.randint(0, len(others))))
-        if self.elr and leader == NO_LEADER and random.random() < 0.5:
-            record.last_known_elr = (random.choice(replicas),)
+        if self.had_elr and random.random() < (0.5 if leader == NO_LEADER else 0.1):
+            record.last_known_elr = tuple(random.sample(replicas, 1 if random.random() < 0.9 else factor))
         return record
 
     @property

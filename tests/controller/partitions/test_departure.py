@@ -12,6 +12,7 @@ from kraft_wire.controller.node.speculative_writes import SpeculativeWrites, pre
 from kraft_wire.controller.partitions.departure import Departure
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.metadata.partitions.column_changes import PartitionChanges
+from kraft_wire.metadata.partitions.elr_columns import LAST_KNOWN_UNCHANGED
 from tests.controller.controller_harness import directory
 from tests.controller.partitions import one_step
 from tests.controller.partitions.random_cluster import BROKERS, RandomCluster
@@ -33,7 +34,8 @@ def options(mode: str, broker_id: int) -> dict[str, Any]:
 
 
 def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
-    in_columns = total = 0
+    total = 0
+    parts: list[PartitionChanges] = []
     for seed in range(CLUSTERS):
         cluster = RandomCluster(Random(seed))
         before = fingerprint(cluster.metadata)
@@ -43,13 +45,14 @@ def test_a_slice_has_the_records_of_one_step_and_can_be_undone() -> None:
                 changes = Departure(broker_id, **options(mode, broker_id)).next_slice(cluster.state)
                 assert changes.is_complete
                 assert in_order(list(changes.records)) == in_order(expected), (seed, broker_id, mode)
-                in_columns += sum(
-                    len(part) for part in changes.records.parts if isinstance(part, PartitionChanges)
-                )
+                parts += [part for part in changes.records.parts if isinstance(part, PartitionChanges)]
                 total += len(changes.records)
                 check_applying(cluster, changes.records)
                 assert fingerprint(cluster.metadata) == before
-    assert in_columns > total / 4
+    assert sum(map(len, parts)) > total / 2
+    elrs = [elr for part in parts if (elr := part.changes.elr) is not None]
+    assert sum(int(elr.given.sum()) for elr in elrs) > CLUSTERS
+    assert sum(int((elr.last_known != LAST_KNOWN_UNCHANGED).sum()) for elr in elrs) > CLUSTERS
 
 
 @pytest.mark.parametrize("mode", MODES)

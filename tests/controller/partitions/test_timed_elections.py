@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.controller.decision.work import SliceLimits
 from kraft_wire.controller.partitions.timed_elections import (
     balance_leaders,
     elect_unclean_leaders,
@@ -85,14 +86,14 @@ def test_unclean_elections_where_a_configuration_allows_them(place: str) -> None
 
 def test_unclean_elections_are_held_in_pieces_too() -> None:
     cluster = TopicCluster(0, 1)
-    limits = cluster.state.slice_limits
-    cluster.create(new_topic("foo", partitions=limits.most_unusual + 1, factor=2))
+    cluster.state.slice_limits = SliceLimits(window_rows=20, few_changes=10)
+    cluster.create(new_topic("foo", partitions=21, factor=2))
     cluster.fence(0, 1)
     cluster.unfence(0)
     cluster.set_config(ResourceType.TOPIC, "foo", UNCLEAN, "true")
     done = elect_unclean_leaders(cluster.state, cluster.context())
     (work,) = done.works
-    assert len(done.records) == limits.most_unusual
+    assert len(done.records) == 20
     cluster.replay(done.records)
     cluster.state.in_work = [work.key]
     assert not elect_unclean_leaders(cluster.state, cluster.context()).records, "they are going on"

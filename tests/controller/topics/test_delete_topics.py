@@ -9,6 +9,7 @@ from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.uuid import Uuid
 from tests.controller.controller_harness import failure, uuid
 from tests.controller.topic_cluster import TopicCluster, new_topic
@@ -121,6 +122,21 @@ def test_deletion_can_be_disabled(version: int, code: ErrorCode) -> None:
     response = failure(DeleteTopicsResponse, request, version, code, refused.value.message)
     assert outcomes(response.responses) == {("foo", Uuid.ZERO, code)}
     assert DeleteTopicsResponse.decode(response.encode(version), version).responses[0].error_code == code
+
+
+@pytest.mark.parametrize("count", [15, 16, 40])
+def test_many_topics_are_deleted_as_few_are(count: int) -> None:
+    cluster = TopicCluster(0, 1)
+    names = [f"foo-{number}" for number in range(count)]
+    cluster.create(*[new_topic(name, partitions=2) for name in [*names, "bar"]])
+    cluster.set_config(ResourceType.TOPIC, "foo-3", "cleanup.policy", "compact")
+    ids = [topic_id(cluster, name) for name in names]
+    result = cluster.decide(delete_topics, DeleteTopicsRequest(topic_names=tuple(names)), 5)
+    assert list(result.records) == [(RemoveTopicRecord(each), 0) for each in ids]
+    cluster.apply(result)
+    assert [topic.name for topic in cluster.metadata.topics] == ["bar"]
+    assert len(cluster.metadata.partitions) == 2
+    assert not list(cluster.metadata.configs.resources())
 
 
 def test_the_decision_is_atomic(cluster: TopicCluster) -> None:

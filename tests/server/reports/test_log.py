@@ -6,8 +6,10 @@ import logging
 
 import pytest
 
+from kraft_wire.controller.decision.records import Records
 from kraft_wire.controller.node.effects import RequestRefused
 from kraft_wire.controller.node.events import Caller
+from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -134,6 +136,20 @@ def test_a_refusal_is_told_as_loudly_as_it_matters(
     assert record.levelname == level
     fields = record.__dict__["fields"]
     assert (fields["error"], fields["reason"], fields["peer"]) == (code.name, "because", "10.0.0.7:40000")
+
+
+@pytest.mark.parametrize(
+    ("count", "lines"), [(MOST_TOPIC_LINES, MOST_TOPIC_LINES), (MOST_TOPIC_LINES + 1, 1)]
+)
+def test_topics_that_are_deleted_together_are_told(
+    count: int, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = tuple(Uuid(number.to_bytes(16)) for number in range(count))
+    results = [DeletableTopicResult(name="foo", topic_id=topic_id) for topic_id in ids]
+    report_records(Records([TopicRemovals(ids)]), None, DeleteTopicsResponse(responses=results))
+    assert len(caplog.records) == lines
+    fields = caplog.records[0].__dict__["fields"]
+    assert fields == ({"count": count} if lines == 1 else {"topic": "foo", "topic_id": str(ids[0])})
 
 
 def test_many_topics_of_one_request_are_one_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,85 @@
+"""Keep the lists of partitions that nearly all partitions don't have, outside of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.metadata.partitions.columns import Rare, is_leader
+from kraft_wire.metadata.partitions.lazy_numpy import np
+from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
+from kraft_wire.metadata.partitions.regions import Regions
+from kraft_wire.metadata.topics import TopicRows
+
+if TYPE_CHECKING:
+    from kraft_wire.metadata.partitions.cells import Rows
+
+RareKey = tuple[int, int]
+"""A topic's ordinal and a partition's index. It stays valid when the topic's region moves."""
+
+_COMMON: Final[Rare] = ((), (), ())
+
+
+class RareLists:
+    """The rare lists of all partitions that have any. Invariant: the column ``rare`` is true for these."""
+
+    def __init__(self, regions: Regions) -> None:
+        self._regions = regions
+        self._lists: dict[RareKey, Rare] = {}
+
+    def get(self, topic: TopicRows, index: int) -> Rare:
+        """Return the lists of a partition."""
+        return self._lists.get((topic.ordinal, index), _COMMON)
+
+    def put(self, topic: TopicRows, index: int, partition: Partition) -> None:
+        """Write the lists of a partition that exists."""
+        last_known = partition.last_known_elr
+        rare = (
+            partition.removing_replicas,
+            partition.adding_replicas,
+            () if is_leader(last_known) else last_known,
+        )
+        key = topic.ordinal, index
+        if rare != _COMMON:
+            self._lists[key] = rare
+            self._regions.columns.set_rare(topic.start + index, is_rare=True)
+        elif key in self._lists:
+            del self._lists[key]
+            self._regions.columns.set_rare(topic.start + index, is_rare=False)
+
+    def drop(self, topic: TopicRows, index: int) -> None:
+        """Forget the lists of a partition whose row is cleared."""
+        self._lists.pop((topic.ordinal, index), None)
+
+    def find(self, wanted: Callable[[Rare], object]) -> list[tuple[TopicRows, int]]:
+        """Return the partitions whose lists are wanted, by topic and index."""
+        return [(self._regions.owners[key[0]], key[1]) for key, rare in self._lists.items() if wanted(rare)]
+
+    def refs(self, wanted: Callable[[Rare], object]) -> list[PartitionRef]:
+        """Return the same as ``find``."""
+        return [PartitionRef(topic.id, index) for topic, index in self.find(wanted)]
+
+    def take(self, rows: slice | Rows) -> dict[int, Rare]:
+        """Take out the lists of the partitions in these rows, by their places among the rows."""
+        if not self._lists:
+            return {}
+        places = np.flatnonzero(self._regions.columns.rare[rows])
+        keys = self._keys(_rows_at(rows, places))
+        return {place: self._lists.pop(key) for place, key in zip(places.tolist(), keys, strict=True)}
+
+    def put_back(self, rows: slice | Rows, taken: dict[int, Rare]) -> None:
+        """Write what ``take`` returned, for the same partitions, which may be in other rows now."""
+        if taken:
+            rare_rows = _rows_at(rows, np.array(list(taken), np.intp))
+            self._lists.update(zip(self._keys(rare_rows), taken.values(), strict=True))
+            self._regions.columns.rare[rare_rows] = True
+
+    def _keys(self, rows: Rows) -> list[RareKey]:
+        owners = self._regions.columns.owner[rows].tolist()
+        starts = [self._regions.owners[owner].start for owner in owners]
+        return [(owner, row - start) for owner, row, start in zip(owners, rows.tolist(), starts, strict=True)]
+
+
+def _rows_at(rows: slice | Rows, places: Rows) -> Rows:
+    found: Rows = places + rows.start if isinstance(rows, slice) else rows[places]
+    return found

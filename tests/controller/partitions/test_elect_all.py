@@ -1,0 +1,85 @@
+"""An ElectLeaders for all partitions answers as one that names them, and in pieces."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kraft_wire.controller.decision.work import Piece, SliceLimits
+from kraft_wire.controller.partitions import elect_all, elect_leaders
+from kraft_wire.controller.partitions.elect_all import ElectAll
+from kraft_wire.controller.partitions.partition_change import Election
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kraft_wire.protocol.messages.elect_leaders_response import ElectLeadersResponse, ReplicaElectionResult
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tests.controller.partitions.random_cluster import RandomCluster
+from tests.controller.topic_cluster import TopicCluster, new_topic
+
+KINDS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
+
+
+def named(cluster: TopicCluster, kind: int) -> list[ReplicaElectionResult]:
+    """Return the results of a request that names all partitions, without those that need no election."""
+    topics = [
+        TopicPartitions(
+            topic.name, tuple(index for index, _ in cluster.metadata.partitions.indexed(topic.id))
+        )
+        for topic in cluster.metadata.topics
+    ]
+    response = cluster.decide(elect_leaders, ElectLeadersRequest(kind, topics), 2).response
+    assert isinstance(response, ElectLeadersResponse)
+    for topic in response.replica_election_results:
+        topic.partition_result = [
+            each for each in topic.partition_result if each.error_code != ErrorCode.ELECTION_NOT_NEEDED
+        ]
+    return response.replica_election_results
+
+
+def pieces(cluster: TopicCluster, work: ElectAll) -> list[Piece]:
+    """Do all of a work."""
+    done: list[Piece] = []
+    while not done or not done[-1].is_last:
+        done.append(work.decide(cluster.state, cluster.context()))
+        cluster.replay(done[-1].records)
+    return done
+
+
+def results(done: list[Piece]) -> list[ReplicaElectionResult]:
+    assert all(piece.response is None for piece in done[:-1])
+    response = done[-1].response
+    assert isinstance(response, ElectLeadersResponse)
+    return response.replica_election_results
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limits", [SliceLimits(), SliceLimits(window_rows=3, few_changes=1, most_unusual=2)])
+def test_all_partitions_have_the_results_of_named_ones(kind: int, limits: SliceLimits) -> None:
+    for seed in range(200):
+        cluster = RandomCluster(Random(seed))
+        cluster.state.slice_limits = limits
+        expected = named(cluster, kind)
+        found = results(pieces(cluster, ElectAll(KINDS[kind])))
+        for topic in found:
+            topic.partition_result.sort(key=lambda each: each.partition_id)
+        assert found == expected, seed
+
+
+def test_the_response_lists_some_topics_in_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elect_all, "TOPICS_A_PIECE", 2)
+    cluster = TopicCluster(0, 1)
+    names = [f"topic-{number}" for number in range(7)]
+    cluster.create(*[new_topic(name, factor=2) for name in names])
+    work = ElectAll(Election.PREFERRED)
+    assert not work.decide(cluster.state, cluster.context()).is_last
+    gone = cluster.metadata.topics.by_name("topic-3")
+    assert gone is not None
+    cluster.replay([(RemoveTopicRecord(gone.id), 0)])
+    done = pieces(cluster, work)
+    assert len(done) == 4
+    assert [topic.topic for topic in results(done)] == [name for name in names if name != gone.name]
+
+
+def test_without_partitions_the_response_is_empty() -> None:
+    assert results(pieces(TopicCluster(0), ElectAll(Election.UNCLEAN))) == []
