@@ -99,8 +99,8 @@ def test_columns_have_the_records_of_one_by_one_and_can_be_undone(
         if isinstance(found.records, Records):
             sizes += [len(part) for part in found.records.parts if isinstance(part, NewPartitions)]
             check_applying(cluster, found.records)
-    assert sum(size < MANY for size in sizes) > 100
-    assert sum(size >= MANY for size in sizes) > 100
+    assert sum(size < MANY for size in sizes) > 50
+    assert sum(size >= MANY for size in sizes) > 50
 
 
 def test_partitions_with_a_fenced_broker_are_made_one_by_one() -> None:
