@@ -76,14 +76,25 @@ class RaftCore:
         elections.on_deadline(quorum)
         elections.stop_if_done(quorum)
         answer_votes.settle_doubts(quorum)
-        if self._progress() != seen:
-            serve_fetch.answer_parked(quorum)
-        serve_fetch.answer_expired(quorum)
+        self._answer_waiting(seen)
         duties.send_due_requests(quorum)
         if self._leading() != leading:
             quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, quorum.leader_id))
         self._next_deadline_ms = self._find_next_deadline_ms()
         return quorum.take_effects()
+
+    def _answer_waiting(self, seen: tuple[object, ...]) -> None:
+        """Answer the Fetches that wait, if there is news since the progress was ``seen``."""
+        quorum = self._quorum
+        if (progress := self._progress()) != seen:
+            if quorum.leadership is None:
+                serve_fetch.answer_everybody(quorum)
+            else:
+                serve_fetch.answer_voters(quorum)
+                if quorum.high_watermark is None or progress[1:] != seen[1:]:
+                    quorum.observers.have_news()
+                    serve_fetch.answer_observers(quorum)
+        serve_fetch.answer_expired(quorum)
 
     def next_deadline_ms(self) -> int | None:
         """The monotonic time at which a ``Tick`` is due if no other event comes first."""
@@ -92,10 +103,15 @@ class RaftCore:
     def _find_next_deadline_ms(self) -> int | None:
         quorum = self._quorum
         if quorum.is_stopped:
-            waiting = quorum.parked.next_deadline_ms(), quorum.doubts.next_deadline_ms()
+            waiting = (
+                quorum.parked.next_deadline_ms(),
+                quorum.observers.next_deadline_ms(),
+                quorum.doubts.next_deadline_ms(),
+            )
             return min((deadline for deadline in waiting if deadline is not None), default=None)
         deadlines = (
             quorum.parked.next_deadline_ms(),
+            quorum.observers.next_deadline_ms(),
             quorum.doubts.next_deadline_ms(),
             quorum.cleaning_deadline_ms,
             quorum.stop_deadline_ms,
@@ -242,11 +258,13 @@ def _start(quorum: QuorumState, event: Start) -> None:
 
 
 def _tick(quorum: QuorumState, event: Tick) -> None:
-    """Do nothing: every step handles the deadlines that have passed."""
+    """Observers have their turn. Other deadlines that have passed are handled by every step."""
+    serve_fetch.answer_observers(quorum)
 
 
 def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
     quorum.parked.abandon(event.token)
+    quorum.observers.abandon(event.token)
     quorum.doubts.abandon(event.token)
 
 

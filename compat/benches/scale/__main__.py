@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from pathlib import Path
 from compat.benches.machine import this_machine
 from compat.benches.scale.abuse import measure_abuse
 from compat.benches.scale.ends import EndFigures, EndSizes, measure_ends
+from compat.benches.scale.observers import ObserverSizes, measure_observers
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.tool_server import ToolServer
@@ -28,6 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = this_machine()
     print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}")
     try:
+        if options.observers:
+            for version in options.fetch_versions:
+                for kind in options.kinds:
+                    _show_observers(kind, ObserverSizes(version, options.observers))
+            return 0
         if options.abuse:
             for kind in options.kinds:
                 _show_abuse(kind)
@@ -53,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--brokers", type=int, default=4)
     parser.add_argument("--controllers", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--abuse", action="store_true", help="let one client ask for too much instead")
+    many = "let so many pretend brokers (1000) follow the log instead"
+    parser.add_argument("--observers", type=int, nargs="?", const=1000, help=many)
+    parser.add_argument("--fetch-versions", type=int, nargs="+", choices=(17, 18), default=(17, 18))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     return parser
 
@@ -77,6 +88,38 @@ def _show_abuse(kind: ControllerKind) -> None:
             print(f"{abused.name:<62} {abused.took_s:6.2f} s, {waited}, {memory}", flush=True)
             for failure in abused.failures:
                 print(f"  {failure}")
+
+
+def _show_observers(kind: ControllerKind, sizes: ObserverSizes) -> None:
+    who = f"{sizes.brokers:,} brokers with Fetch {sizes.fetch_version}"
+    what = f"{sizes.changes_a_second} changes a second for {sizes.seconds:g} s"
+    print(f"\n{kind}: {who}, {what}; load {os.getloadavg()[0]:.1f}", flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        figures = measure_observers(kind, Path(folder), tools, sizes)
+    print(
+        f"controller {figures.controller_share:.0%} of a core, client {figures.client_share:.0%}; "
+        f"{figures.fetches_a_second:,.0f} fetches/s"
+        + (f"; {figures.unknown} changes weren't known to all in the end" if figures.unknown else "")
+    )
+    for name, took_ms in (
+        ("change answered", figures.answered_ms),
+        ("all have a change", figures.had_ms),
+        ("all know its commit", figures.known_ms),
+        ("heartbeat answered", figures.heartbeats_ms),
+    ):
+        half, most, longest = (_percentile(took_ms, percent) for percent in (50, 99, 100))
+        print(f"{name:<20} p50 {half:6.1f} ms, p99 {most:6.1f} ms, longest {longest:6.1f} ms", flush=True)
+
+
+def _percentile(values: list[float], percent: int) -> float:
+    """Return a percentile by nearest rank; not a number if there are no values."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
 def _show(figures: EndFigures) -> None:
