@@ -13,6 +13,7 @@ from pathlib import Path
 from compat.benches.machine import this_machine
 from compat.benches.scale.abuse import measure_abuse
 from compat.benches.scale.ends import EndFigures, EndSizes, measure_ends
+from compat.benches.scale.known import KnownSizes, measure_known
 from compat.benches.scale.observers import ObserverSizes, measure_observers
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
@@ -31,21 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = this_machine()
     print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}")
     try:
-        if options.observers:
-            for version in options.fetch_versions:
-                for kind in options.kinds:
-                    _show_observers(kind, ObserverSizes(version, options.observers))
-            return 0
-        if options.abuse:
-            for kind in options.kinds:
-                _show_abuse(kind)
-            return 0
-        for partitions in options.partitions:
-            for controllers in options.controllers:
-                sizes = EndSizes(controllers, options.brokers, partitions)
-                for kind in options.kinds:
-                    print(f"\n{kind}: {controllers} controllers, {partitions:,} partitions ...", flush=True)
-                    _show(_ends(kind, sizes))
+        _run(options)
     except KeyboardInterrupt:
         print("\ninterrupted; all processes are stopped and the folder is removed")
         return 130
@@ -55,12 +42,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _run(options: argparse.Namespace) -> None:
+    if options.observers:
+        for version in options.fetch_versions:
+            for kind in options.kinds:
+                _show_observers(kind, ObserverSizes(version, options.observers))
+    elif options.known:
+        for kind in options.kinds:
+            for answer_ms in (0, 1000) if kind == "ours" else (0,):
+                _show_known(kind, answer_ms)
+    elif options.abuse:
+        for kind in options.kinds:
+            _show_abuse(kind)
+    else:
+        _run_ends(options)
+
+
+def _run_ends(options: argparse.Namespace) -> None:
+    for partitions in options.partitions:
+        for controllers in options.controllers:
+            sizes = EndSizes(controllers, options.brokers, partitions)
+            for kind in options.kinds:
+                print(f"\n{kind}: {controllers} controllers, {partitions:,} partitions ...", flush=True)
+                _show(_ends(kind, sizes))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="compat.benches.scale", description=__doc__)
     parser.add_argument("--partitions", type=int, nargs="+", default=[640_000])
     parser.add_argument("--brokers", type=int, default=4)
     parser.add_argument("--controllers", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--abuse", action="store_true", help="let one client ask for too much instead")
+    parser.add_argument("--known", action="store_true", help="see when real brokers know new topics instead")
     many = "let so many pretend brokers (1000) follow the log instead"
     parser.add_argument("--observers", type=int, nargs="?", const=1000, help=many)
     parser.add_argument("--fetch-versions", type=int, nargs="+", choices=(17, 18), default=(17, 18))
@@ -110,8 +123,30 @@ def _show_observers(kind: ControllerKind, sizes: ObserverSizes) -> None:
         ("all know its commit", figures.known_ms),
         ("heartbeat answered", figures.heartbeats_ms),
     ):
-        half, most, longest = (_percentile(took_ms, percent) for percent in (50, 99, 100))
-        print(f"{name:<20} p50 {half:6.1f} ms, p99 {most:6.1f} ms, longest {longest:6.1f} ms", flush=True)
+        _print_times(name, took_ms)
+
+
+def _show_known(kind: ControllerKind, answer_ms: int) -> None:
+    sizes = KnownSizes()
+    settings = {"kraft.wire.answer.when.known.ms": str(answer_ms)} if answer_ms else {}
+    print(
+        f"\n{kind}{f', answers wait up to {answer_ms} ms until brokers know' if answer_ms else ''}: "
+        f"{sizes.topics} topics, {sizes.brokers} brokers; load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        figures = measure_known(kind, Path(folder), tools, sizes, settings)
+    _print_times("request to answer", figures.answered_ms)
+    _print_times("answer to known", figures.known_after_answer_ms)
+    _print_times("request to known", figures.known_ms)
+
+
+def _print_times(name: str, took_ms: list[float]) -> None:
+    half, most, longest = (_percentile(took_ms, percent) for percent in (50, 99, 100))
+    print(f"{name:<20} p50 {half:6.1f} ms, p99 {most:6.1f} ms, longest {longest:6.1f} ms", flush=True)
 
 
 def _percentile(values: list[float], percent: int) -> float:
