@@ -8,6 +8,7 @@ within the maximum idle time is disconnected.
 from __future__ import annotations
 
 import math
+import os
 import select
 import time
 from collections.abc import Callable
@@ -112,6 +113,7 @@ class Connection:
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
         self._write_in_work: Slot | None = None
         self._waiting_bytes = 0
+        self._noted_bytes = 0
         self._scope = trio.CancelScope()
         self._sender = Sender(stream, self._wire, self._turns, self._moved)
         self._room = trio.Event()
@@ -157,16 +159,16 @@ class Connection:
     # Requests.
 
     async def _read(self) -> None:
-        while data := await self._stream.receive_some(RECEIVE_BYTES):
+        while data := await self._receive():
             self._received_at_s = trio.current_time()
             self._wire.receive(data)
-            self._held.note(self)
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
-                self._waiting_bytes = len(whole)
                 while not self._wire.has_room or self._is_writing:
+                    self._note_held(len(whole))
                     await self._room_made()
                 if self._has_to_wait(whole):
+                    self._note_held(len(whole))
                     await self._turns.wait()
                     if self._is_gone():
                         return
@@ -176,10 +178,27 @@ class Connection:
                 else:
                     self._serve(self._wire.take(whole))
                 self._waiting_bytes = 0
-                self._held.note(self)
                 if trio.current_time() > turn_ends_s:
+                    self._note_held()
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
+            self._note_held()
+
+    async def _receive(self) -> bytes:
+        """Wait until something has come, and read it; b"" at the end. Raises trio.BrokenResourceError.
+
+        A client mostly waits for its answer before it sends again: to read before there is something, as
+        trio's streams do, would be in vain.
+        """
+        connected = self._stream.socket
+        while True:
+            await trio.lowlevel.wait_readable(connected)
+            try:
+                return os.read(connected.fileno(), RECEIVE_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError(str(error)) from error
 
     def _has_to_wait(self, whole: bytes) -> bool:
         """Whether others have their turn before this request. Those of brokers and controllers don't wait."""
@@ -225,13 +244,21 @@ class Connection:
         """Send the next response, if it is ready."""
         if not self._closed:
             self._sender.send_ready()
-            self._held.note(self)
+            self._note_held(self._waiting_bytes)
 
     def _moved(self) -> None:
         """Take note that bytes have left: there may be room for another request."""
         if not self._closed:
-            self._held.note(self)
+            self._note_held(self._waiting_bytes)
         self._room.set()
+
+    def _note_held(self, waiting_bytes: int = 0) -> None:
+        """Take note of the bytes that this connection holds; ``waiting_bytes`` are those of a request that
+        has to wait. Mostly nothing changes, because requests are served and answers sent at once."""
+        self._waiting_bytes = waiting_bytes
+        if (held_bytes := self.held_bytes) != self._noted_bytes:
+            self._noted_bytes = held_bytes
+            self._held.note(self)
 
     def _give_up(self, slot: Slot, error: ProtocolError) -> None:
         """Close the connection: this request can't be answered, and so none of those after it."""
