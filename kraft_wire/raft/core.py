@@ -69,7 +69,10 @@ class RaftCore:
             )
         quorum.now = now
         seen, leading = self._progress(), self._leading()
-        _HANDLERS[type(event)](quorum, event)
+        is_alone = _HANDLERS[type(event)](quorum, event)
+        if is_alone and not self._is_deadline_over():
+            self._next_deadline_ms = _earlier(self._next_deadline_ms, quorum.observers.next_deadline_ms())
+            return quorum.take_effects()
         self._is_started = True
         retention.on_deadline(quorum)
         rpcs.expire_requests(quorum)
@@ -99,6 +102,10 @@ class RaftCore:
     def next_deadline_ms(self) -> int | None:
         """The monotonic time at which a ``Tick`` is due if no other event comes first."""
         return self._next_deadline_ms
+
+    def _is_deadline_over(self) -> bool:
+        deadline_ms = self._next_deadline_ms
+        return deadline_ms is not None and deadline_ms <= self._quorum.now.monotonic_ms
 
     def _find_next_deadline_ms(self) -> int | None:
         quorum = self._quorum
@@ -249,7 +256,13 @@ class RaftCore:
         return self._quorum.log.epoch_at(offset)
 
 
-# Event handlers.
+def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
+    if one_ms is None or other_ms is None:
+        return other_ms if one_ms is None else one_ms
+    return min(one_ms, other_ms)
+
+
+# Event handlers. One returns True if the event concerned nobody but an observer: then nothing else is due.
 
 
 def _start(quorum: QuorumState, event: Start) -> None:
@@ -277,7 +290,7 @@ def _shut_down(quorum: QuorumState, event: ShutDown) -> None:
     elections.shut_down(quorum)
 
 
-_HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], None]]] = {
+_HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], bool | None]]] = {
     Start: _start,
     Tick: _tick,
     RpcRequest: rpcs.answer_request,

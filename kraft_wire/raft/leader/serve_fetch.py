@@ -44,21 +44,21 @@ FIRST_WITH_HIGH_WATERMARK = 18
 UNKNOWN_OFFSET = -1
 
 
-def handle_fetch(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Answer a replica's Fetch, or park it."""
+def handle_fetch(quorum: QuorumState, rpc: RpcRequest) -> bool:
+    """Answer a replica's Fetch, or let it wait; return whether the replica is no voter."""
     request = cast(FetchRequest, rpc.request)
     if is_other_cluster(quorum, request.cluster_id):
         quorum.emit(Reply(rpc.token, FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)))
-        return
+        return True
     asked = only_fetch_partition(request, rpc.version)
     if asked is None:
         quorum.emit(Reply(rpc.token, FetchResponse(error_code=ErrorCode.INVALID_REQUEST)))
-        return
+        return True
     call = _call(quorum, rpc, request, asked)
     if request.max_wait_ms < 0 or _is_invalid(asked):
         quorum.emit(Reply(rpc.token, _error_response(quorum, call, ErrorCode.INVALID_REQUEST)))
-        return
-    _serve(quorum, call, request.max_wait_ms)
+        return True
+    return _serve(quorum, call, request.max_wait_ms)
 
 
 def _call(quorum: QuorumState, rpc: RpcRequest, request: FetchRequest, asked: FetchPartition) -> FetchCall:
@@ -77,31 +77,31 @@ def _is_invalid(asked: FetchPartition) -> bool:
     return asked.fetch_offset < 0 or not 0 <= asked.last_fetched_epoch <= asked.current_leader_epoch
 
 
-def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> None:
-    """Answer now, or let the call wait: for news, or an observer for its turn."""
+def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> bool:
+    """Answer now, or let the call wait: for news, or an observer for its turn. Return whether the replica is
+    no voter."""
     leadership = quorum.leadership
     if call.replica.id == quorum.config.node_id:
         error = leader_only_error(quorum, call.asked.current_leader_epoch)
         response = _error_response(quorum, call, error or ErrorCode.UNKNOWN_SERVER_ERROR)
         quorum.emit(Reply(call.token, response))
-        return
+        return True
     if leadership is None or not _follows(quorum, call):
         _answer(quorum, [call])
-        return
+        return True
     _acknowledge(quorum, leadership, call)
     is_voter = leadership.is_voter(call.replica)
+    now_ms = quorum.now.monotonic_ms
     if max_wait_ms == 0:
         _answer(quorum, [call])
     elif not _has_news(quorum, leadership, call, is_voter=is_voter):
-        deadline_ms = quorum.now.monotonic_ms + max_wait_ms
-        if is_voter:
-            quorum.parked.park(call, deadline_ms)
-        else:
-            quorum.observers.wait(call, deadline_ms)
-    elif is_voter or quorum.observers.may_go(quorum.now.monotonic_ms):
+        waiting = quorum.parked if is_voter else quorum.observers
+        waiting.park(call, now_ms + max_wait_ms)
+    elif is_voter or quorum.observers.may_go(now_ms):
         _answer(quorum, [call])
     else:
         quorum.observers.line_up(call)
+    return not is_voter
 
 
 def _follows(quorum: QuorumState, call: FetchCall) -> bool:
@@ -165,8 +165,9 @@ def answer_observers(quorum: QuorumState) -> None:
 def answer_expired(quorum: QuorumState) -> None:
     """Answer those whose deadline has passed, with nothing new."""
     now_ms = quorum.now.monotonic_ms
-    _answer(quorum, quorum.parked.take_expired(now_ms))
-    _answer(quorum, quorum.observers.take_expired(now_ms))
+    for waiting in (quorum.parked, quorum.observers):
+        if calls := waiting.take_expired(now_ms):
+            _answer(quorum, calls)
 
 
 # The answer.

@@ -36,7 +36,7 @@ class WaitingObservers:
         self._allowed = AT_ONCE
         self._seen_ms = 0
 
-    def wait(self, call: FetchCall, deadline_ms: int) -> None:
+    def park(self, call: FetchCall, deadline_ms: int) -> None:
         """Let a fetch wait for news, until the monotonic time ``deadline_ms`` at most."""
         self._waiting.park(call, deadline_ms)
 

@@ -21,7 +21,7 @@ def call(token: object) -> FetchCall:
 def waiting(count: int, deadline_ms: int = NOW_MS + 500) -> WaitingObservers:
     observers = WaitingObservers()
     for number in range(count):
-        observers.wait(call(number), deadline_ms)
+        observers.park(call(number), deadline_ms)
     return observers
 
 
