@@ -95,8 +95,7 @@ class RaftCore:
             else:
                 serve_fetch.answer_voters(quorum)
                 if quorum.high_watermark is None or progress[1:] != seen[1:]:
-                    quorum.observers.have_news()
-                    serve_fetch.answer_observers(quorum)
+                    serve_fetch.tell_observers(quorum)
         serve_fetch.answer_expired(quorum)
 
     def next_deadline_ms(self) -> int | None:
@@ -272,7 +271,7 @@ def _start(quorum: QuorumState, event: Start) -> None:
 
 def _tick(quorum: QuorumState, event: Tick) -> None:
     """Observers have their turn. Other deadlines that have passed are handled by every step."""
-    serve_fetch.answer_observers(quorum)
+    serve_fetch.answer_turn(quorum)
 
 
 def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:

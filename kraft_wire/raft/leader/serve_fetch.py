@@ -157,9 +157,15 @@ def answer_everybody(quorum: QuorumState) -> None:
     _answer(quorum, [*quorum.parked.take_all(), *quorum.observers.take_all()])
 
 
-def answer_observers(quorum: QuorumState) -> None:
+def tell_observers(quorum: QuorumState) -> None:
+    """Answer observers, because there is news for all of them: some now, the others in their turn."""
+    quorum.observers.have_news()
+    _answer(quorum, quorum.observers.take_first(quorum.now.monotonic_ms))
+
+
+def answer_turn(quorum: QuorumState) -> None:
     """Answer the observers whose turn it is."""
-    _answer(quorum, quorum.observers.take_due(quorum.now.monotonic_ms))
+    _answer(quorum, quorum.observers.take_turn(quorum.now.monotonic_ms))
 
 
 def answer_expired(quorum: QuorumState) -> None:
