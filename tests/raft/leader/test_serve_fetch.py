@@ -322,6 +322,20 @@ def test_deadlines_are_kept_by_any_event(node: LoneNode) -> None:
     assert node.core.next_deadline_ms() == node.now.monotonic_ms + 300
 
 
+def test_deadlines_are_kept_by_the_fetch_of_another_observer(node: LoneNode) -> None:
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=500, replica=7), 18, token="early")
+    node.now = type(node.now)(node.now.monotonic_ms + 600, node.now.wall_ms)
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=900, replica=8), 18, token="late")
+    assert set(node.answers) == {"early"}
+    assert node.core.next_deadline_ms() == node.now.monotonic_ms + 900
+
+
+def test_the_next_deadline_is_that_of_the_observer_that_waits_least(node: LoneNode) -> None:
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=900, replica=7), 18, token="long")
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=500, replica=8), 18, token="short")
+    assert node.core.next_deadline_ms() == node.now.monotonic_ms + 500
+
+
 def test_a_fetch_that_does_not_wait(node: LoneNode) -> None:
     (reply,) = node.ask(fetch(3, 1, epoch=1, max_wait_ms=0), 18)
     assert isinstance(reply, Reply)
