@@ -100,6 +100,11 @@ class RaftCore:
 
     def next_deadline_ms(self) -> int | None:
         """The monotonic time at which a ``Tick`` is due if no other event comes first."""
+        return _earlier(self._next_deadline_ms, self._quorum.observers.next_turn_ms())
+
+    def next_timer_ms(self) -> int | None:
+        """The monotonic time from which on any event does what is overdue. Turns of observers are not: they
+        come with a ``Tick``."""
         return self._next_deadline_ms
 
     def _is_deadline_over(self) -> bool:

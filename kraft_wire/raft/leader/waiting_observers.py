@@ -89,13 +89,15 @@ class WaitingObservers:
         self._waiting.abandon(token)
 
     def next_deadline_ms(self) -> int | None:
-        """Return the monotonic time of the next turn or deadline, None if there is none."""
-        waiting_ms = self._waiting.next_deadline_ms()
+        """Return the earliest deadline of those that wait for news, None if there are none."""
+        return self._waiting.next_deadline_ms()
+
+    def next_turn_ms(self) -> int | None:
+        """Return the monotonic time of the next turn, None if nobody waits for it."""
         if not self._due:
-            return waiting_ms
+            return None
         lacking = min(A_TURN, len(self._due)) - self._allowed
-        turn_ms = self._seen_ms + max(1, -(-lacking // A_MS))
-        return turn_ms if waiting_ms is None else min(turn_ms, waiting_ms)
+        return self._seen_ms + max(1, -(-lacking // A_MS))
 
     def _allowed_at(self, now_ms: int) -> int:
         """Return how many may be answered now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kraft_wire.protocol.messages.fetch_request import FetchPartition
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import ReplyRecords
+from kraft_wire.raft.events import Now, RequestAbandoned, Tick
 from kraft_wire.raft.leader.parked_fetches import FetchCall
 from kraft_wire.raft.leader.waiting_observers import A_MS, A_TURN, AT_ONCE, WaitingObservers
 from kraft_wire.raft.membership.voters import ReplicaKey
@@ -41,7 +42,7 @@ def test_few_are_answered_at_once() -> None:
     observers = waiting(AT_ONCE)
     observers.have_news()
     assert taken(observers.take_first(NOW_MS)) == list(range(AT_ONCE))
-    assert observers.next_deadline_ms() is None
+    assert observers.next_turn_ms() is None
 
 
 def test_many_are_answered_in_turns_in_the_order_in_which_they_came() -> None:
@@ -50,7 +51,7 @@ def test_many_are_answered_in_turns_in_the_order_in_which_they_came() -> None:
     tokens = taken(observers.take_first(NOW_MS))
     assert len(tokens) == AT_ONCE
     assert observers.take_turn(NOW_MS) == []
-    while (turn_ms := observers.next_deadline_ms()) is not None:
+    while (turn_ms := observers.next_turn_ms()) is not None:
         turn = taken(observers.take_turn(turn_ms))
         assert 0 < len(turn) <= A_TURN
         tokens += turn
@@ -65,7 +66,7 @@ def test_a_late_turn_does_not_make_up_for_others() -> None:
     observers.take_first(NOW_MS)
     late_ms = NOW_MS + 10_000
     assert len(observers.take_turn(late_ms)) == A_TURN
-    assert observers.next_deadline_ms() == late_ms + 1
+    assert observers.next_turn_ms() == late_ms + 1
 
 
 def test_nobody_overtakes_those_that_wait_for_their_turn() -> None:
@@ -75,7 +76,7 @@ def test_nobody_overtakes_those_that_wait_for_their_turn() -> None:
     assert not observers.may_go(NOW_MS + 3)
     observers.line_up(call("late"))
     tokens = []
-    while (turn_ms := observers.next_deadline_ms()) is not None:
+    while (turn_ms := observers.next_turn_ms()) is not None:
         tokens += taken(observers.take_turn(turn_ms))
     assert tokens[-1] == "late"
 
@@ -101,6 +102,7 @@ def test_all_are_taken_with_those_that_wait_for_their_turn_first() -> None:
     observers = waiting(1)
     observers.line_up(call("due"))
     assert taken(observers.take_all()) == ["due", 0]
+    assert observers.next_turn_ms() is None
     assert observers.next_deadline_ms() is None
 
 
@@ -142,3 +144,18 @@ def test_an_observer_that_lags_is_answered_at_once() -> None:
     node = leader_with_observers(0)
     (reply,) = node.ask(fetch(1, 1, epoch=1), 18)
     assert isinstance(reply, ReplyRecords)
+
+
+def test_a_turn_comes_with_a_tick_only() -> None:
+    """Otherwise each heartbeat that comes late would bring a turn, and what is late would be later still."""
+    node = leader_with_observers(AT_ONCE + 1)
+    node.propose(b"three")
+    node.flush()
+    node.now = Now(node.now.monotonic_ms + 100, node.now.wall_ms)
+    node.step(RequestAbandoned("somebody else's"))
+    assert len(node.answers) == AT_ONCE
+    timer_ms, deadline_ms = node.core.next_timer_ms(), node.core.next_deadline_ms()
+    assert timer_ms is not None and deadline_ms is not None
+    assert deadline_ms < node.now.monotonic_ms < timer_ms
+    node.step(Tick())
+    assert len(node.answers) == AT_ONCE + 1
