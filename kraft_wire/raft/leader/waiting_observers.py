@@ -21,7 +21,7 @@ AT_ONCE: Final = 100
 """So many observers are answered at once, if none were answered just before."""
 A_MS: Final = 12
 """So many more in each millisecond: a thousand within 80 ms."""
-A_TURN: Final = 36
+A_TURN: Final = 24
 """So many of those that wait are answered in one turn."""
 
 
