@@ -70,7 +70,7 @@ help:
 	@echo 'make campaign-brokers  restart real brokers with 20,000 partitions one after the other; the result goes'
 	@echo '                     to compat/campaigns/rolling_restart.txt'
 	@echo 'make bench           compare the speed of our controller with Java'"'"'s'
-	@echo 'make bench-scale     compare what the end of a broker costs in clusters with very many partitions'
+	@echo 'make bench-scale     compare clusters with very many partitions or brokers, and clients that ask for too much'
 	@echo 'make bench-codec     compare the speed of our codec with Java'"'"'s and with other Python codecs'
 	@echo 'make bench-spark     measure how fast metadata logs become tables, beside kafka-dump-log'
 	@echo 'make wheel-compiled  build the optional wheel with the compiled codec into dist'

@@ -69,7 +69,10 @@ class RaftCore:
             )
         quorum.now = now
         seen, leading = self._progress(), self._leading()
-        _HANDLERS[type(event)](quorum, event)
+        is_alone = _HANDLERS[type(event)](quorum, event)
+        if is_alone and not self._is_deadline_over():
+            self._next_deadline_ms = _earlier(self._next_deadline_ms, quorum.observers.next_deadline_ms())
+            return quorum.take_effects()
         self._is_started = True
         retention.on_deadline(quorum)
         rpcs.expire_requests(quorum)
@@ -77,26 +80,50 @@ class RaftCore:
         elections.stop_if_done(quorum)
         quorum.record_leader()
         answer_votes.settle_doubts(quorum)
-        if self._progress() != seen:
-            serve_fetch.answer_parked(quorum)
-        serve_fetch.answer_expired(quorum)
+        self._answer_waiting(seen)
         duties.send_due_requests(quorum)
         if self._leading() != leading:
             quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, quorum.leader_id))
         self._next_deadline_ms = self._find_next_deadline_ms()
         return quorum.take_effects()
 
+    def _answer_waiting(self, seen: tuple[object, ...]) -> None:
+        """Answer the Fetches that wait, if there is news since the progress was ``seen``."""
+        quorum = self._quorum
+        if (progress := self._progress()) != seen:
+            if quorum.leadership is None:
+                serve_fetch.answer_everybody(quorum)
+            else:
+                serve_fetch.answer_voters(quorum)
+                if quorum.high_watermark is None or progress[1:] != seen[1:]:
+                    serve_fetch.tell_observers(quorum)
+        serve_fetch.answer_expired(quorum)
+
     def next_deadline_ms(self) -> int | None:
         """The monotonic time at which a ``Tick`` is due if no other event comes first."""
+        return _earlier(self._next_deadline_ms, self._quorum.observers.next_turn_ms())
+
+    def next_timer_ms(self) -> int | None:
+        """The monotonic time from which on any event does what is overdue. Turns of observers are not: they
+        come with a ``Tick``."""
         return self._next_deadline_ms
+
+    def _is_deadline_over(self) -> bool:
+        deadline_ms = self._next_deadline_ms
+        return deadline_ms is not None and deadline_ms <= self._quorum.now.monotonic_ms
 
     def _find_next_deadline_ms(self) -> int | None:
         quorum = self._quorum
         if quorum.is_stopped:
-            waiting = quorum.parked.next_deadline_ms(), quorum.doubts.next_deadline_ms()
+            waiting = (
+                quorum.parked.next_deadline_ms(),
+                quorum.observers.next_deadline_ms(),
+                quorum.doubts.next_deadline_ms(),
+            )
             return min((deadline for deadline in waiting if deadline is not None), default=None)
         deadlines = (
             quorum.parked.next_deadline_ms(),
+            quorum.observers.next_deadline_ms(),
             quorum.doubts.next_deadline_ms(),
             quorum.cleaning_deadline_ms,
             quorum.stop_deadline_ms,
@@ -235,7 +262,13 @@ class RaftCore:
         return self._quorum.log.epoch_at(offset)
 
 
-# Event handlers.
+def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
+    if one_ms is None or other_ms is None:
+        return other_ms if one_ms is None else one_ms
+    return min(one_ms, other_ms)
+
+
+# Event handlers. One returns True if the event concerned nobody but an observer: then nothing else is due.
 
 
 def _start(quorum: QuorumState, event: Start) -> None:
@@ -244,11 +277,13 @@ def _start(quorum: QuorumState, event: Start) -> None:
 
 
 def _tick(quorum: QuorumState, event: Tick) -> None:
-    """Do nothing: every step handles the deadlines that have passed."""
+    """Observers have their turn. Other deadlines that have passed are handled by every step."""
+    serve_fetch.answer_turn(quorum)
 
 
 def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
     quorum.parked.abandon(event.token)
+    quorum.observers.abandon(event.token)
     quorum.doubts.abandon(event.token)
 
 
@@ -261,7 +296,7 @@ def _shut_down(quorum: QuorumState, event: ShutDown) -> None:
     elections.shut_down(quorum)
 
 
-_HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], None]]] = {
+_HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], bool | None]]] = {
     Start: _start,
     Tick: _tick,
     RpcRequest: rpcs.answer_request,

@@ -47,6 +47,13 @@ class Reply(msgspec.Struct, frozen=True):
     response: Message
 
 
+class ReplyAlike(msgspec.Struct, frozen=True):
+    """Answer several requests with the same response."""
+
+    tokens: tuple[Hashable, ...]
+    response: Message
+
+
 class SendRequest(msgspec.Struct, frozen=True):
     """Send a request to a peer. The result comes back as ``ResponseReceived`` or ``RequestFailed`` with this
     id.
@@ -103,13 +110,13 @@ class AbandonSnapshot(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplyRecords(msgspec.Struct, frozen=True):
-    """Answer a Fetch with whole batches from ``offset`` on, below ``end_offset``: about ``max_bytes`` of
-    them, at least one batch. They go into ``records`` of the response's only partition.
+    """Answer one Fetch or several with whole batches from ``offset`` on, below ``end_offset``: about
+    ``max_bytes`` of them, at least one batch. They go into ``records`` of the response's only partition.
 
     They may not be flushed yet: a follower may hold more than the leader has on stable storage.
     """
 
-    token: Hashable
+    tokens: tuple[Hashable, ...]
     response: FetchResponse
     offset: int
     end_offset: int
@@ -228,6 +235,7 @@ Effect = (
     | SendRequest
     | CancelRequest
     | Reply
+    | ReplyAlike
     | ReplyRecords
     | ReplySnapshotBytes
     | HighWatermarkAdvanced

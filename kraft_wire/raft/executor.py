@@ -100,9 +100,13 @@ def _reply(ports: Ports, effect: fx.Reply) -> None:
     ports.reply(effect.token, effect.response)
 
 
+def _reply_alike(ports: Ports, effect: fx.ReplyAlike) -> None:
+    ports.reply_alike(effect.tokens, effect.response)
+
+
 def _reply_records(ports: Ports, effect: fx.ReplyRecords) -> None:
     records = ports.log.read(effect.offset, effect.end_offset, effect.max_bytes)
-    ports.reply(effect.token, effect.fill(records))
+    ports.reply_alike(effect.tokens, effect.fill(records))
 
 
 def _reply_snapshot_bytes(ports: Ports, effect: fx.ReplySnapshotBytes) -> None:
@@ -129,6 +133,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[Ports, Any], None]]] = {
     fx.SendRequest: _send_request,
     fx.CancelRequest: _cancel_request,
     fx.Reply: _reply,
+    fx.ReplyAlike: _reply_alike,
     fx.ReplyRecords: _reply_records,
     fx.ReplySnapshotBytes: _reply_snapshot_bytes,
     fx.RoleChanged: _notice,

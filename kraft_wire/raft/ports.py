@@ -96,5 +96,8 @@ class Ports(Protocol):
     def reply(self, token: Hashable, response: Message) -> None:
         """Answer the request that ``token`` names."""
 
+    def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
+        """Answer the requests that ``tokens`` name with the same response."""
+
     def notice(self, notice: Notice) -> None:
         """Take note of a fact about this node. Nothing has to be done for it to become true."""

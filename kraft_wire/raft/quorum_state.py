@@ -32,6 +32,7 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.parked_fetches import ParkedFetches
+from kraft_wire.raft.leader.waiting_observers import WaitingObservers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at
@@ -60,6 +61,7 @@ class QuorumState:
         self.history = history
         self.state = state
         self.parked = ParkedFetches()
+        self.observers = WaitingObservers()
         self.outgoing = Outgoing()
         self.now = Now(0, 0)
         self.cleaning_deadline_ms = 0

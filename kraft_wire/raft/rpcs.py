@@ -31,7 +31,7 @@ def _never_sent(quorum: QuorumState, call: Call, outcome: object) -> None:
 class Rpc(msgspec.Struct, frozen=True):
     """The handlers of an RPC: of its request, of its response, and of a request that got no response."""
 
-    answer: Callable[[QuorumState, RpcRequest], None]
+    answer: Callable[[QuorumState, RpcRequest], bool | None]
     handle_response: Callable[[QuorumState, Call, Any], None] = _never_sent
     handle_failure: Callable[[QuorumState, Call, Failure], None] = _never_sent
 
@@ -67,12 +67,15 @@ RPCS: Final[dict[type[Message], Rpc]] = {
 """Every RPC of the quorum by its request. DescribeQuorum is only answered, never sent."""
 
 
-def answer_request(quorum: QuorumState, event: RpcRequest) -> None:
-    """Answer the request of a peer. Raises InvariantViolated for a request that is not an RPC of raft."""
+def answer_request(quorum: QuorumState, event: RpcRequest) -> bool | None:
+    """Answer the request of a peer; return True if that concerned nobody but an observer.
+
+    Raises InvariantViolated for a request that is not an RPC of raft.
+    """
     rpc = RPCS.get(type(event.request))
     if rpc is None:
         raise InvariantViolated(f"{type(event.request).__name__} is not an RPC of raft")
-    rpc.answer(quorum, event)
+    return rpc.answer(quorum, event)
 
 
 def handle_response(quorum: QuorumState, event: ResponseReceived) -> None:

@@ -39,7 +39,7 @@ from kraft_wire.server.reports.step_times import StepTimes
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.store import Store
 from kraft_wire.wire.address import Address
-from kraft_wire.wire.server_side import Slot
+from kraft_wire.wire.server_side import Slot, answer_alike
 
 STOP_SECONDS = 5.0
 
@@ -172,9 +172,10 @@ class NodeOwner:
     # Effects that neither files nor peers execute.
 
     def reply(self, token: Hashable, response: Message) -> None:
-        if not isinstance(token, Slot):
-            raise TypeError(f"{token!r} is no connection's token")
-        token.answer(response)
+        _slot(token).answer(response)
+
+    def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
+        answer_alike(map(_slot, tokens), response)
 
     def notice(self, notice: NodeNotice) -> None:
         match notice:
@@ -189,3 +190,9 @@ class NodeOwner:
                 self._ready_to_stop.set()
             case _:
                 pass  # taps report the rest
+
+
+def _slot(token: Hashable) -> Slot:
+    if not isinstance(token, Slot):
+        raise TypeError(f"{token!r} is no connection's token")
+    return token

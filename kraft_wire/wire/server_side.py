@@ -22,7 +22,7 @@ to ``take``: ``has_room`` only pauses reading.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -32,11 +32,10 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
-from kraft_wire.wire.framing import FrameReader, frame, frame_pieces
+from kraft_wire.wire.framing import FrameReader, frame_pieces
 from kraft_wire.wire.headers import (
     API_VERSIONS_KEY,
     decode_request_header,
-    encode_response,
     encode_response_header,
 )
 from kraft_wire.wire.large_responses import encode_in_pieces, estimated_bytes, is_large
@@ -97,7 +96,7 @@ class Slot:
                 pieces.append(piece)
                 yield
         except ProtocolError as error:
-            self._side.give_up(self, error)
+            self.give_up(error)
             return
         self.unencoded = None
         self.payload = frame_pieces(pieces)
@@ -110,12 +109,41 @@ class Slot:
             self._side.postponed(estimated_bytes(response))
             return
         try:
-            payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
+            body = response.encode(self.version)
         except ProtocolError as error:
-            self._side.give_up(self, error)
+            self.give_up(error)
             return
-        self.payload = payload
+        self.answer_encoded(body)
+
+    def give_up(self, error: ProtocolError) -> None:
+        """Take note that there is no response: its version can't express it."""
+        self._side.give_up(self, error)
+
+    def answer_encoded(self, body: bytes) -> None:
+        """Take the response as bytes of this slot's version, without a header."""
+        header = encode_response_header(self.api_key, self.version, self.correlation_id)
+        self.payload = payload = frame_pieces((header, body))
         self._side.answered(len(payload))
+
+
+def answer_alike(slots: Iterable[Slot], response: Message) -> None:
+    """Answer several slots with the same response. It is encoded once for each version."""
+    by_version: dict[int, list[Slot]] = {}
+    for slot in slots:
+        by_version.setdefault(slot.version, []).append(slot)
+    for version, some in by_version.items():
+        if len(some) == 1 or is_large(response):
+            for slot in some:
+                slot.answer(response)
+            continue
+        try:
+            body = response.encode(version)
+        except ProtocolError as error:
+            for slot in some:
+                slot.give_up(error)
+            continue
+        for slot in some:
+            slot.answer_encoded(body)
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):

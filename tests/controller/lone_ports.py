@@ -39,6 +39,10 @@ class LonePorts:
         assert token not in self._controller.replies, "a request is answered once"
         self._controller.replies[token] = response
 
+    def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
+        for token in tokens:
+            self.reply(token, response)
+
     def notice(self, notice: NodeNotice) -> None:
         """Nothing is to be done: ``LoneController.effects`` has them all."""
 

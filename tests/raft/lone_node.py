@@ -30,6 +30,7 @@ from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import (
     Effect,
     Reply,
+    ReplyAlike,
     ReplyRecords,
     ReplySnapshotBytes,
 )
@@ -153,6 +154,14 @@ def of_type(effects: Iterable[Effect], kind: type[E]) -> list[E]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
+Answer = Reply | ReplyAlike | ReplyRecords | ReplySnapshotBytes
+ANSWERS = (Reply, ReplyAlike, ReplyRecords, ReplySnapshotBytes)
+
+
+def answered_tokens(answer: Answer) -> tuple[Hashable, ...]:
+    return answer.tokens if isinstance(answer, ReplyAlike | ReplyRecords) else (answer.token,)
+
+
 class LoneNode:
     """Node 1 and its disk. ``answers`` are the effects that answer requests, by token; ``high_watermarks``
     are all that were announced."""
@@ -169,7 +178,7 @@ class LoneNode:
         self.flushed_batches = 0
         self.snapshots = list(self.durable.snapshots)
         self.trims: list[int] = []
-        self.answers: dict[Hashable, Reply | ReplyRecords | ReplySnapshotBytes] = {}
+        self.answers: dict[Hashable, Answer] = {}
         self.high_watermarks: list[int] = []
         self.has_lost_records = self.durable.lost_below_offset is not None
         self._ports = LonePorts(self)
@@ -182,9 +191,10 @@ class LoneNode:
     def step(self, event: Event) -> list[Effect]:
         effects = self.core.step(event, self.now)
         for effect in effects:
-            if isinstance(effect, Reply | ReplyRecords | ReplySnapshotBytes):
-                assert effect.token not in self.answers, "answered twice"
-                self.answers[effect.token] = effect
+            if isinstance(effect, ANSWERS):
+                for token in answered_tokens(effect):
+                    assert token not in self.answers, "answered twice"
+                    self.answers[token] = effect
         execute_all(effects, self._ports)
         return effects
 

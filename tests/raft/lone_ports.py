@@ -38,6 +38,10 @@ class LonePorts:
     def reply(self, token: Hashable, response: Message) -> None:
         assert self._node.answers[token].response is response
 
+    def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
+        for token in tokens:
+            self.reply(token, response)
+
     def notice(self, notice: Notice) -> None:
         """Nothing is to be done: ``LoneNode.step`` returns them."""
 

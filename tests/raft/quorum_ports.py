@@ -66,6 +66,10 @@ class QuorumPorts:
         if isinstance(token, Caller):
             self._node.quorum.answer(self._node, token, response)
 
+    def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
+        for token in tokens:
+            self.reply(token, response)
+
     def notice(self, notice: Notice) -> None:
         if isinstance(notice, BecameLeader):
             self._node.quorum.note_leader(self._node.id, notice.epoch)

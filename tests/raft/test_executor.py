@@ -8,9 +8,9 @@ from typing import Any, cast, get_args, get_type_hints
 
 import pytest
 
-from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.raft import effects
-from kraft_wire.raft.effects import AppendBatch, Effect, Reply
+from kraft_wire.raft.effects import AppendBatch, Effect, Reply, ReplyRecords
 from kraft_wire.raft.executor import EXECUTORS, execute, execute_all
 from kraft_wire.raft.ports import Ports
 
@@ -39,10 +39,17 @@ class Written:
 
     def __init__(self) -> None:
         self.done: list[Any] = []
-        self.log = SimpleNamespace(append=self.done.append)
+        self.log = SimpleNamespace(append=self.done.append, read=self._read)
+
+    def _read(self, *what: int) -> bytes:
+        self.done.append(what)
+        return b"records"
 
     def reply(self, token: object, response: object) -> None:
         self.done.append(token)
+
+    def reply_alike(self, tokens: object, response: object) -> None:
+        self.done.append((tokens, response))
 
 
 def test_successive_appends_are_one_write() -> None:
@@ -56,3 +63,11 @@ def test_one_append_is_a_write() -> None:
     written = Written()
     execute(append(5), cast(Ports, written))
     assert written.done == [[append(5)]]
+
+
+def test_records_for_several_are_read_once() -> None:
+    written = Written()
+    response = FetchResponse(responses=[FetchableTopicResponse(partitions=[PartitionData()])])
+    execute(ReplyRecords(("first", "second"), response, 5, 7, 100), cast(Ports, written))
+    assert written.done == [(5, 7, 100), (("first", "second"), response)]
+    assert response.responses[0].partitions[0].records == b"records"

@@ -375,3 +375,14 @@ def test_fetches_wake_in_the_order_in_which_they_came() -> None:
     assert [woken.token for woken in parked.take_all()] == ["c", "b"]
     assert parked.next_deadline_ms() is None
     assert parked.take_expired(99) == []
+
+
+def test_old_deadlines_take_no_memory() -> None:
+    """A client that waits for a long time, and is always answered at once, leaves no trace."""
+    parked = ParkedFetches()
+    parked.park(call("waits"), 5)
+    for number in range(2_000):
+        parked.park(call("far"), 1_000_000 + number)
+        parked.abandon("far")
+    assert len(parked._deadlines) < 200
+    assert parked.next_deadline_ms() == 5

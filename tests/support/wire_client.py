@@ -37,6 +37,10 @@ class FrameClient:
     ) -> None:
         self.close()
 
+    def fileno(self) -> int:
+        """The descriptor of the socket, for ``select``."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()

@@ -13,7 +13,11 @@ from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbe
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
-from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from kraft_wire.protocol.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_response
@@ -25,6 +29,7 @@ from kraft_wire.wire.server_side import (
     ServerSide,
     Slot,
     UnservedApi,
+    answer_alike,
 )
 
 MAX_FRAME_BYTES = 10_000
@@ -278,3 +283,53 @@ def test_api_versions_of_the_future_is_answered_at_version_0(connection: Connect
         0,
         ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION),
     )
+
+
+# Several requests with the same answer.
+
+
+def asked(version: int, request_id: int) -> tuple[Connection, Slot]:
+    connection = Connection()
+    sent = connection.client.send(FetchRequest(), version, request_id=request_id)
+    (request,) = connection.receive(sent)
+    return connection, request.slot
+
+
+def test_the_same_answer_is_encoded_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[int] = []
+    encode = FetchResponse.encode
+
+    def count(self: FetchResponse, version: int) -> bytes:
+        encoded.append(version)
+        return encode(self, version)
+
+    monkeypatch.setattr(FetchResponse, "encode", count)
+    askers = [asked(version, request_id) for request_id, version in enumerate((17, 16, 17, 17))]
+    answer_alike([slot for _, slot in askers], large(10))
+    assert sorted(encoded) == [16, 17]
+    assert [connection.responses() for connection, _ in askers] == [
+        [(request_id, large(10))] for request_id in range(4)
+    ]
+
+
+def test_the_same_answer_that_a_version_cannot_express_ends_the_connections_of_that_version() -> None:
+    response = large(10)
+    response.responses[0].partitions[0].error_code = 1 << 20
+    askers = [asked(17, 1), asked(17, 2)]
+    answer_alike([slot for _, slot in askers], response)
+    assert [len(connection.failures) for connection, _ in askers] == [1, 1]
+
+
+def test_a_large_answer_to_several_is_encoded_in_pieces() -> None:
+    response = MetadataResponse(brokers=[MetadataResponseBroker(node_id=number) for number in range(6_000)])
+    askers = []
+    for request_id in range(2):
+        connection = Connection()
+        (request,) = connection.receive(connection.client.send(MetadataRequest(), 12, request_id=request_id))
+        askers.append((connection, request.slot))
+    answer_alike([slot for _, slot in askers], response)
+    for connection, slot in askers:
+        assert slot.unencoded is response
+        assert list(slot.encode_in_pieces())
+        ((_, received),) = connection.responses()
+        assert received == response

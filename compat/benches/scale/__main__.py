@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -12,6 +14,8 @@ from compat.benches.machine import this_machine
 from compat.benches.scale.abuse import measure_abuse
 from compat.benches.scale.ends import EndFigures, EndSizes, measure_ends
 from compat.benches.scale.growth import Grown, measure_growth
+from compat.benches.scale.known import KnownSizes, measure_known
+from compat.benches.scale.observers import ObserverSizes, measure_observers
 from compat.benches.scale.plots import plot_growth
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
@@ -31,19 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = this_machine()
     print(f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f}")
     try:
-        if options.abuse:
-            for kind in options.kinds:
-                _show_abuse(kind)
-            return 0
-        if options.growth:
-            _plot_growth(options)
-            return 0
-        for partitions in options.partitions or [640_000]:
-            for controllers in options.controllers:
-                sizes = EndSizes(controllers, options.brokers, partitions)
-                for kind in options.kinds:
-                    print(f"\n{kind}: {controllers} controllers, {partitions:,} partitions ...", flush=True)
-                    _show(_ends(kind, sizes))
+        _run(options)
     except KeyboardInterrupt:
         print("\ninterrupted; all processes are stopped and the folder is removed")
         return 130
@@ -51,6 +43,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bench-scale failed: {failure}", file=sys.stderr)
         return 1
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.observers:
+        for version in options.fetch_versions:
+            for kind in options.kinds:
+                _show_observers(kind, ObserverSizes(version, options.observers))
+    elif options.known:
+        for kind in options.kinds:
+            for answer_ms in (0, 1000) if kind == "ours" else (0,):
+                _show_known(kind, answer_ms)
+    elif options.abuse:
+        for kind in options.kinds:
+            _show_abuse(kind)
+    elif options.growth:
+        _plot_growth(options)
+    else:
+        _run_ends(options)
+
+
+def _run_ends(options: argparse.Namespace) -> None:
+    for partitions in options.partitions or [640_000]:
+        for controllers in options.controllers:
+            sizes = EndSizes(controllers, options.brokers, partitions)
+            for kind in options.kinds:
+                print(f"\n{kind}: {controllers} controllers, {partitions:,} partitions ...", flush=True)
+                _show(_ends(kind, sizes))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     sizes = ", ".join(f"{size:,}" for size in GROWTH)
     growth = f"plot the costs of clusters of other sizes ({sizes}) into this SVG file instead"
     parser.add_argument("--growth", type=Path, metavar="FILE", help=growth)
+    parser.add_argument("--known", action="store_true", help="see when real brokers know new topics instead")
+    many = "let so many pretend brokers (1000) follow the log instead"
+    parser.add_argument("--observers", type=int, nargs="?", const=1000, help=many)
+    parser.add_argument("--fetch-versions", type=int, nargs="+", choices=(17, 18), default=(17, 18))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     return parser
 
@@ -103,6 +126,60 @@ def _plot_growth(options: argparse.Namespace) -> None:
                 grown.append(each)
                 print(each, flush=True)
     options.growth.write_text(plot_growth(grown), encoding="utf-8")
+
+
+def _show_observers(kind: ControllerKind, sizes: ObserverSizes) -> None:
+    who = f"{sizes.brokers:,} brokers with Fetch {sizes.fetch_version}"
+    what = f"{sizes.changes_a_second} changes a second for {sizes.seconds:g} s"
+    print(f"\n{kind}: {who}, {what}; load {os.getloadavg()[0]:.1f}", flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        figures = measure_observers(kind, Path(folder), tools, sizes)
+    print(
+        f"controller {figures.controller_share:.0%} of a core, client {figures.client_share:.0%}; "
+        f"{figures.fetches_a_second:,.0f} fetches/s"
+        + (f"; {figures.unknown} changes weren't known to all in the end" if figures.unknown else "")
+    )
+    for name, took_ms in (
+        ("change answered", figures.answered_ms),
+        ("all have a change", figures.had_ms),
+        ("all know its commit", figures.known_ms),
+        ("heartbeat answered", figures.heartbeats_ms),
+    ):
+        _print_times(name, took_ms)
+
+
+def _show_known(kind: ControllerKind, answer_ms: int) -> None:
+    sizes = KnownSizes()
+    settings = {"kraft.wire.answer.when.known.ms": str(answer_ms)} if answer_ms else {}
+    print(
+        f"\n{kind}{f', answers wait up to {answer_ms} ms until brokers know' if answer_ms else ''}: "
+        f"{sizes.topics} topics, {sizes.brokers} brokers; load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-scale-") as folder,
+        ToolServer(Path(folder) / "tools.log") as tools,
+    ):
+        figures = measure_known(kind, Path(folder), tools, sizes, settings)
+    _print_times("request to answer", figures.answered_ms)
+    _print_times("answer to known", figures.known_after_answer_ms)
+    _print_times("request to known", figures.known_ms)
+
+
+def _print_times(name: str, took_ms: list[float]) -> None:
+    half, most, longest = (_percentile(took_ms, percent) for percent in (50, 99, 100))
+    print(f"{name:<20} p50 {half:6.1f} ms, p99 {most:6.1f} ms, longest {longest:6.1f} ms", flush=True)
+
+
+def _percentile(values: list[float], percent: int) -> float:
+    """Return a percentile by nearest rank; not a number if there are no values."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
 def _show(figures: EndFigures) -> None:

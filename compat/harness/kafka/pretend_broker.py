@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
+from collections.abc import Iterable
 
 from compat.harness.processes import ProcessFailed
 from compat.harness.waiting import wait_until
@@ -23,6 +24,7 @@ from kraft_wire.protocol.messages.broker_registration_response import BrokerRegi
 from kraft_wire.protocol.uuid import Uuid
 
 HEARTBEAT_INTERVAL_S = 0.5
+REGISTRATION_VERSION = 4
 ALWAYS_CAUGHT_UP = 2**40
 
 _ports = itertools.count(20_000)  # listeners that nobody connects to
@@ -39,7 +41,7 @@ class PretendBroker:
         self._patient = patient
         self.node_id = node_id
         self._client = WireClient(controller_port, client_id=str(node_id))
-        self.directory = _random_uuid()
+        self.directory = random_uuid()
         self.epoch = self._register(cluster_id)
         wait_until(lambda: not self._beat().is_fenced, f"pretend broker {node_id} to be unfenced")
         self._closing = threading.Event()
@@ -48,12 +50,7 @@ class PretendBroker:
         self._thread.start()
 
     def heartbeat(self) -> BrokerHeartbeatRequest:
-        return BrokerHeartbeatRequest(
-            broker_id=self.node_id,
-            broker_epoch=self.epoch,
-            current_metadata_offset=ALWAYS_CAUGHT_UP,
-            want_fence=False,
-        )
+        return heartbeat(self.node_id, self.epoch)
 
     def close(self) -> None:
         """Stop the heartbeats; raises ProcessFailed if the controller rejected one or fenced the broker."""
@@ -64,33 +61,12 @@ class PretendBroker:
             raise ProcessFailed(self._failure)
 
     def _register(self, cluster_id: str) -> int:
-        request = BrokerRegistrationRequest(
-            broker_id=self.node_id,
-            cluster_id=cluster_id,
-            incarnation_id=_random_uuid(),
-            listeners=[Listener(name="PLAINTEXT", host="127.0.0.1", port=next(_ports))],
-            features=[
-                Feature(
-                    name=feature.name,
-                    min_supported_version=feature.min_version,
-                    max_supported_version=feature.max_version,
-                )
-                for feature in self._features()
-            ],
-            log_dirs=(self.directory,),
-        )
-        response = self._client.call(request, 4, BrokerRegistrationResponse)
+        features = supported_features(self._client)
+        request = registration(self.node_id, cluster_id, self.directory, features)
+        response = self._client.call(request, REGISTRATION_VERSION, BrokerRegistrationResponse)
         if response.error_code != ErrorCode.NONE:
             raise ProcessFailed(f"registration of {self.node_id}: {ErrorCode(response.error_code).name}")
         return response.broker_epoch
-
-    def _features(self) -> list[SupportedFeatureKey]:
-        """Return the features that the controller supports; the broker claims to support the same."""
-        request = ApiVersionsRequest(client_software_name="compat", client_software_version="1")
-        response = self._client.call(request, 4, ApiVersionsResponse)
-        if response.error_code != ErrorCode.NONE:
-            raise ProcessFailed(f"ApiVersions: {ErrorCode(response.error_code).name}")
-        return response.supported_features
 
     def _beat(self) -> BrokerHeartbeatResponse:
         response = self._client.call(self.heartbeat(), 1, BrokerHeartbeatResponse)
@@ -109,7 +85,45 @@ class PretendBroker:
                 return
 
 
-def _random_uuid() -> Uuid:
+def supported_features(client: WireClient) -> list[SupportedFeatureKey]:
+    """Return the features that a controller supports; pretend brokers claim to support the same."""
+    request = ApiVersionsRequest(client_software_name="compat", client_software_version="1")
+    response = client.call(request, 4, ApiVersionsResponse)
+    if response.error_code != ErrorCode.NONE:
+        raise ProcessFailed(f"ApiVersions: {ErrorCode(response.error_code).name}")
+    return response.supported_features
+
+
+def registration(
+    node_id: int, cluster_id: str, directory: Uuid, features: Iterable[SupportedFeatureKey]
+) -> BrokerRegistrationRequest:
+    """Return the registration of a new pretend broker."""
+    return BrokerRegistrationRequest(
+        broker_id=node_id,
+        cluster_id=cluster_id,
+        incarnation_id=random_uuid(),
+        listeners=[Listener(name="PLAINTEXT", host="127.0.0.1", port=next(_ports))],
+        features=[
+            Feature(
+                name=feature.name,
+                min_supported_version=feature.min_version,
+                max_supported_version=feature.max_version,
+            )
+            for feature in features
+        ],
+        log_dirs=(directory,),
+    )
+
+
+def heartbeat(node_id: int, epoch: int) -> BrokerHeartbeatRequest:
+    """Return the heartbeat of a pretend broker that has all metadata."""
+    return BrokerHeartbeatRequest(
+        broker_id=node_id, broker_epoch=epoch, current_metadata_offset=ALWAYS_CAUGHT_UP, want_fence=False
+    )
+
+
+def random_uuid() -> Uuid:
+    """Return the id of a new directory, or of a run of a broker."""
     while (candidate := Uuid.from_random(secrets.token_bytes(16))) and str(candidate).startswith("-"):
         pass
     return candidate

@@ -59,7 +59,7 @@ class RaftDriver:
         After a pause this node may no longer be the leader. Without this it would find out in the middle of
         a decision, by its own proposal.
         """
-        deadline_ms = self._core.next_deadline_ms()
+        deadline_ms = self._core.next_timer_ms()
         if deadline_ms is not None and deadline_ms <= self._outbox.now.monotonic_ms:
             self.drive(Tick())
 

@@ -129,6 +129,17 @@ class Leadership:
         observer.note_fetch(fetch_offset, log_end_offset, now)
         return False
 
+    def is_voter(self, key: ReplicaKey) -> bool:
+        """Whether a replica is a voter: any other is an observer."""
+        voter = self.voters.get(key.id)
+        return voter is not None and voter.key.matches(key)
+
+    def told(self, key: ReplicaKey) -> int | None:
+        """Return the high watermark in the last answer to a replica, -1 for none; None for a replica that
+        isn't tracked."""
+        progress = self._progress(key)
+        return None if progress is None else progress.told_high_watermark
+
     def note_known(self, key: ReplicaKey, known_high_watermark: int | None) -> None:
         """Note which high watermark a replica knew when it sent the Fetch that was noted last.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from typing import Final
 
 import msgspec
 
 from kraft_wire.protocol.messages.fetch_request import FetchPartition
 from kraft_wire.raft.membership.voters import ReplicaKey
+
+_SPARE_DEADLINES: Final = 100
 
 
 class FetchCall(msgspec.Struct, frozen=True):
@@ -20,6 +23,19 @@ class FetchCall(msgspec.Struct, frozen=True):
     replica: ReplicaKey
     asked: FetchPartition
     max_bytes: int
+
+    @property
+    def question(self) -> Hashable:
+        """All that the answer depends on: calls with the same question get the same answer."""
+        asked = self.asked
+        return (
+            asked.fetch_offset,
+            asked.last_fetched_epoch,
+            asked.current_leader_epoch,
+            self.version,
+            self.listener,
+            self.max_bytes,
+        )
 
 
 class ParkedFetches:
@@ -43,6 +59,14 @@ class ParkedFetches:
         self._sequence += 1
         self._calls[call.token] = self._sequence, call
         heappush(self._deadlines, (deadline_ms, self._sequence, call.token))
+        if len(self._deadlines) > 2 * len(self._calls) + _SPARE_DEADLINES:
+            self._forget_old_deadlines()
+
+    def _forget_old_deadlines(self) -> None:
+        """Drop the deadlines of fetches that don't wait any more: a client chooses how far away they are."""
+        waiting = {sequence for sequence, _ in self._calls.values()}
+        self._deadlines = [deadline for deadline in self._deadlines if deadline[1] in waiting]
+        heapify(self._deadlines)
 
     def abandon(self, token: Hashable) -> None:
         """Drop a fetch whose client has disconnected."""

@@ -1,12 +1,15 @@
 """Answer the Fetch (1) of replicas: versions 4 to 18; real replicas use 17 and 18 (KIP-595, KIP-1166).
 
 The leader serves everything that it has appended, committed or not; replicas apply records up to the high
-watermark. A Fetch of a replica that has everything waits, up to its MaxWaitMs, until a record is appended or
-committed; that answers all waiting fetches. A Fetch also acknowledges everything below its offset.
+watermark. A Fetch of a replica that has everything waits, up to its MaxWaitMs: that of a voter until a record
+is appended or committed, that of an observer until one is committed. Java answers observers when a record is
+appended, too; they have to ask once more for its commit. A Fetch also acknowledges everything below its
+offset.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import cast
 
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
@@ -21,7 +24,7 @@ from kraft_wire.protocol.messages.fetch_response import (
     PartitionData,
     SnapshotId,
 )
-from kraft_wire.raft.effects import Reply, ReplyRecords
+from kraft_wire.raft.effects import Reply, ReplyAlike, ReplyRecords
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.parked_fetches import FetchCall
@@ -41,21 +44,21 @@ FIRST_WITH_HIGH_WATERMARK = 18
 UNKNOWN_OFFSET = -1
 
 
-def handle_fetch(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Answer a replica's Fetch, or park it."""
+def handle_fetch(quorum: QuorumState, rpc: RpcRequest) -> bool:
+    """Answer a replica's Fetch, or let it wait; return whether the replica is no voter."""
     request = cast(FetchRequest, rpc.request)
     if is_other_cluster(quorum, request.cluster_id):
         quorum.emit(Reply(rpc.token, FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)))
-        return
+        return True
     asked = only_fetch_partition(request, rpc.version)
     if asked is None:
         quorum.emit(Reply(rpc.token, FetchResponse(error_code=ErrorCode.INVALID_REQUEST)))
-        return
+        return True
     call = _call(quorum, rpc, request, asked)
     if request.max_wait_ms < 0 or _is_invalid(asked):
         quorum.emit(Reply(rpc.token, _error_response(quorum, call, ErrorCode.INVALID_REQUEST)))
-        return
-    _serve(quorum, call, request.max_wait_ms)
+        return True
+    return _serve(quorum, call, request.max_wait_ms)
 
 
 def _call(quorum: QuorumState, rpc: RpcRequest, request: FetchRequest, asked: FetchPartition) -> FetchCall:
@@ -74,93 +77,156 @@ def _is_invalid(asked: FetchPartition) -> bool:
     return asked.fetch_offset < 0 or not 0 <= asked.last_fetched_epoch <= asked.current_leader_epoch
 
 
-def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> None:
-    """Answer now, or park the call if there is nothing new and it may wait."""
-    response = _respond(quorum, call, counts=True)
-    if quorum.leadership is not None and call.replica.id >= 0:
-        says_what_it_knows = call.version >= FIRST_WITH_HIGH_WATERMARK
-        known = call.asked.high_watermark if says_what_it_knows else None
-        quorum.leadership.note_known(call.replica, known)
-    answer = response.responses[0].partitions[0]
-    if max_wait_ms == 0 or _has_news(quorum, call, answer):
-        _reply(quorum, call, response)
-    else:
-        quorum.parked.park(call, quorum.now.monotonic_ms + max_wait_ms)
-
-
-def _has_news(quorum: QuorumState, call: FetchCall, answer: PartitionData) -> bool:
-    return (
-        answer.error_code != ErrorCode.NONE
-        or answer.diverging_epoch.epoch >= 0
-        or answer.snapshot_id.epoch >= 0
-        or call.asked.fetch_offset < quorum.log.end_offset
-        or call.asked.high_watermark < answer.high_watermark
-    )
-
-
-# Parked fetches.
-
-
-def answer_parked(quorum: QuorumState) -> None:
-    """Answer all parked fetches, because a record was appended or committed, or the leader changed."""
-    for call in quorum.parked.take_all():
-        _reply(quorum, call, _respond(quorum, call, counts=True))
-
-
-def answer_expired(quorum: QuorumState) -> None:
-    """Answer the parked fetches whose deadline has passed, with nothing new."""
-    for call in quorum.parked.take_expired(quorum.now.monotonic_ms):
-        _reply(quorum, call, _respond(quorum, call, counts=False))
-
-
-# The response.
-
-
-def _respond(quorum: QuorumState, call: FetchCall, *, counts: bool) -> FetchResponse:
-    """Return the response at this moment. If it ``counts``, the replica's progress is noted."""
-    asked = call.asked
-    error = leader_only_error(quorum, asked.current_leader_epoch)
+def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> bool:
+    """Answer now, or let the call wait: for news, or an observer for its turn. Return whether the replica is
+    no voter."""
     leadership = quorum.leadership
-    if error or leadership is None:
-        return _error_response(quorum, call, error)
     if call.replica.id == quorum.config.node_id:
-        return _error_response(quorum, call, ErrorCode.UNKNOWN_SERVER_ERROR)
-    verdict = quorum.log.compare(asked.fetch_offset, asked.last_fetched_epoch)
-    if counts and verdict is None:
-        _acknowledge(quorum, leadership, call)
-    answer = _partition(quorum, call, ErrorCode.NONE, leadership.high_watermark)
-    match verdict:
-        case Diverged(end):
-            answer.diverging_epoch = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
-        case NeedsSnapshot(snapshot_id):
-            answer.snapshot_id = SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
-        case None:
-            pass
-    return _response(quorum, call, answer)
+        error = leader_only_error(quorum, call.asked.current_leader_epoch)
+        response = _error_response(quorum, call, error or ErrorCode.UNKNOWN_SERVER_ERROR)
+        quorum.emit(Reply(call.token, response))
+        return True
+    if leadership is None or not _follows(quorum, call):
+        _answer(quorum, [call])
+        return True
+    _acknowledge(quorum, leadership, call)
+    is_voter = leadership.is_voter(call.replica)
+    now_ms = quorum.now.monotonic_ms
+    if max_wait_ms == 0:
+        _answer(quorum, [call])
+    elif not _has_news(quorum, leadership, call, is_voter=is_voter):
+        waiting = quorum.parked if is_voter else quorum.observers
+        waiting.park(call, now_ms + max_wait_ms)
+    elif is_voter or quorum.observers.may_go(now_ms):
+        _answer(quorum, [call])
+    else:
+        quorum.observers.line_up(call)
+    return not is_voter
+
+
+def _follows(quorum: QuorumState, call: FetchCall) -> bool:
+    """Whether the call is of this leader's epoch, and the replica's log is a prefix of ours."""
+    asked = call.asked
+    if leader_only_error(quorum, asked.current_leader_epoch):
+        return False
+    return quorum.log.compare(asked.fetch_offset, asked.last_fetched_epoch) is None
 
 
 def _acknowledge(quorum: QuorumState, leadership: Leadership, call: FetchCall) -> None:
+    """Note what the replica has, and which high watermark it knows."""
     if call.replica.id < 0:
         return
     if leadership.note_fetch(call.replica, call.asked.fetch_offset, quorum.log.end_offset, quorum.now):
         quorum.announce_high_watermark()
+    leadership.note_known(call.replica, _said_to_know(call))
 
 
-def _reply(quorum: QuorumState, call: FetchCall, response: FetchResponse) -> None:
-    answer = response.responses[0].partitions[0]
-    if quorum.leadership is not None and call.replica.id >= 0:
-        quorum.leadership.note_told(call.replica, answer.high_watermark)
-    has_records = (
-        answer.error_code == ErrorCode.NONE
-        and answer.diverging_epoch.epoch < 0
-        and answer.snapshot_id.epoch < 0
-        and call.asked.fetch_offset < quorum.log.end_offset
-    )
-    if has_records:
-        end_offset = quorum.log.end_offset
-        quorum.emit(ReplyRecords(call.token, response, call.asked.fetch_offset, end_offset, call.max_bytes))
+def _said_to_know(call: FetchCall) -> int | None:
+    return call.asked.high_watermark if call.version >= FIRST_WITH_HIGH_WATERMARK else None
+
+
+def _has_news(quorum: QuorumState, leadership: Leadership, call: FetchCall, *, is_voter: bool) -> bool:
+    """Whether there are records that the replica lacks, or a high watermark that it doesn't know.
+
+    For an observer only committed records are news, once the high watermark is known: it can't use others,
+    and so it gets records and commit with one answer.
+    """
+    high_watermark = leadership.high_watermark
+    if is_voter or high_watermark is None:
+        news_end = quorum.log.end_offset
     else:
-        quorum.emit(Reply(call.token, response))
+        news_end = high_watermark
+    if call.asked.fetch_offset < news_end:
+        return True
+    known = _said_to_know(call)
+    if known is None and not is_voter:
+        known = leadership.told(call.replica)
+    return known is not None and high_watermark is not None and known < high_watermark
+
+
+# Waiting fetches.
+
+
+def answer_voters(quorum: QuorumState) -> None:
+    """Answer the voters that wait, because a record was appended or committed."""
+    _answer(quorum, quorum.parked.take_all())
+
+
+def answer_everybody(quorum: QuorumState) -> None:
+    """Answer all that wait, because this node doesn't lead the epoch any more."""
+    _answer(quorum, [*quorum.parked.take_all(), *quorum.observers.take_all()])
+
+
+def tell_observers(quorum: QuorumState) -> None:
+    """Answer observers, because there is news for all of them: some now, the others in their turn."""
+    quorum.observers.have_news()
+    _answer(quorum, quorum.observers.take_first(quorum.now.monotonic_ms))
+
+
+def answer_turn(quorum: QuorumState) -> None:
+    """Answer the observers whose turn it is."""
+    _answer(quorum, quorum.observers.take_turn(quorum.now.monotonic_ms))
+
+
+def answer_expired(quorum: QuorumState) -> None:
+    """Answer those whose deadline has passed, with nothing new."""
+    now_ms = quorum.now.monotonic_ms
+    for waiting in (quorum.parked, quorum.observers):
+        if calls := waiting.take_expired(now_ms):
+            _answer(quorum, calls)
+
+
+# The answer.
+
+
+def _answer(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
+    """Answer these calls as things are at this moment, those with the same question together."""
+    alike: dict[Hashable, list[FetchCall]] = {}
+    for call in calls:
+        alike.setdefault(call.question, []).append(call)
+    for some in alike.values():
+        _answer_alike(quorum, some)
+
+
+def _answer_alike(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
+    response, has_records = _respond(quorum, calls[0])
+    _note_told(quorum, calls)
+    tokens = tuple(call.token for call in calls)
+    if has_records:
+        offset, max_bytes = calls[0].asked.fetch_offset, calls[0].max_bytes
+        quorum.emit(ReplyRecords(tokens, response, offset, quorum.log.end_offset, max_bytes))
+    elif len(tokens) == 1:
+        quorum.emit(Reply(tokens[0], response))
+    else:
+        quorum.emit(ReplyAlike(tokens, response))
+
+
+def _note_told(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
+    leadership = quorum.leadership
+    if leadership is None or leadership.high_watermark is None:
+        return
+    for call in calls:
+        if call.version < FIRST_WITH_HIGH_WATERMARK:
+            leadership.note_told(call.replica, leadership.high_watermark)
+
+
+def _respond(quorum: QuorumState, call: FetchCall) -> tuple[FetchResponse, bool]:
+    """Return the response at this moment, and whether records belong into it."""
+    asked = call.asked
+    error = leader_only_error(quorum, asked.current_leader_epoch)
+    leadership = quorum.leadership
+    if error or leadership is None:
+        return _error_response(quorum, call, error), False
+    answer = _partition(quorum, call, ErrorCode.NONE, leadership.high_watermark)
+    match quorum.log.compare(asked.fetch_offset, asked.last_fetched_epoch):
+        case Diverged(end):
+            answer.diverging_epoch = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
+            return _response(quorum, call, answer), False
+        case NeedsSnapshot(snapshot_id):
+            answer.snapshot_id = SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+            return _response(quorum, call, answer), False
+        case None:
+            return _response(quorum, call, answer), asked.fetch_offset < quorum.log.end_offset
 
 
 def _error_response(quorum: QuorumState, call: FetchCall, error: ErrorCode) -> FetchResponse:

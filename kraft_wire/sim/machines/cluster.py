@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from copy import deepcopy
 
 import msgspec
 
@@ -190,6 +191,7 @@ class Cluster:
         if self.scheduler.now_us >= until_us:
             del self._garbling_until_us[node_id]
             return response
+        response = deepcopy(response)  # other connections may get the same one
         for topic in response.responses:
             for partition in topic.partitions:
                 if partition.records and self._chance_of_garbling.random() < 0.5:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,6 +56,10 @@ class SimPorts:
 
     def reply(self, token: Hashable, response: Message) -> None:
         self._node.answer(token, response)
+
+    def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
+        for token in tokens:
+            self._node.answer(token, response)
 
     def notice(self, notice: Notice) -> None:
         match notice:

@@ -25,6 +25,7 @@ from tests.raft.lone_node import (
     LISTENER,
     OTHER_DIRECTORY,
     LoneNode,
+    answered_tokens,
     config,
     election,
     fetch,
@@ -321,21 +322,61 @@ def test_deadlines_are_kept_by_any_event(node: LoneNode) -> None:
     assert node.core.next_deadline_ms() == node.now.monotonic_ms + 300
 
 
+def test_deadlines_are_kept_by_the_fetch_of_another_observer(node: LoneNode) -> None:
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=500, replica=7), 18, token="early")
+    node.now = type(node.now)(node.now.monotonic_ms + 600, node.now.wall_ms)
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=900, replica=8), 18, token="late")
+    assert set(node.answers) == {"early"}
+    assert node.core.next_deadline_ms() == node.now.monotonic_ms + 900
+
+
+def test_the_next_deadline_is_that_of_the_observer_that_waits_least(node: LoneNode) -> None:
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=900, replica=7), 18, token="long")
+    node.ask(fetch(3, 1, epoch=1, max_wait_ms=500, replica=8), 18, token="short")
+    assert node.core.next_deadline_ms() == node.now.monotonic_ms + 500
+
+
 def test_a_fetch_that_does_not_wait(node: LoneNode) -> None:
     (reply,) = node.ask(fetch(3, 1, epoch=1, max_wait_ms=0), 18)
     assert isinstance(reply, Reply)
 
 
-def test_an_append_answers_everybody_who_waits(node: LoneNode) -> None:
+def test_a_commit_answers_all_observers_that_wait_together(node: LoneNode) -> None:
     for replica in (7, 8):
         node.ask(fetch(3, 1, epoch=1, replica=replica), 18, token=replica)
-    append, first, second = node.propose(b"three")
+    (append,) = node.propose(b"three")
     assert isinstance(append, AppendBatch)
-    for reply, replica in ((first, 7), (second, 8)):
-        assert isinstance(reply, ReplyRecords)
-        assert (reply.token, reply.offset, reply.end_offset) == (replica, 3, 4)
-        assert only(reply.response).high_watermark == 3
+    _, reply = node.flush()
+    assert isinstance(reply, ReplyRecords)
+    assert (reply.tokens, reply.offset, reply.end_offset) == ((7, 8), 3, 4)
+    assert only(reply.response).high_watermark == 4
     assert node.core.next_deadline_ms() == 61_000
+
+
+def test_an_append_is_no_news_for_an_observer_until_the_commit(node: LoneNode) -> None:
+    node.propose(b"three")
+    assert node.ask(fetch(3, 1, epoch=1), 18) == []
+    _, reply = node.flush()
+    assert isinstance(reply, ReplyRecords)
+
+
+def test_only_observers_with_the_same_question_get_the_same_answer(node: LoneNode) -> None:
+    requests = {
+        "one": (fetch(3, 1, epoch=1, replica=7), 18, LISTENER),
+        "same": (fetch(3, 1, epoch=1, replica=8), 18, LISTENER),
+        "version": (fetch(3, 1, epoch=1, replica=9), 16, LISTENER),
+        "listener": (fetch(3, 1, epoch=1, replica=10), 18, "ELSEWHERE"),
+        "size": (fetch(3, 1, epoch=1, replica=11, max_bytes=5), 18, LISTENER),
+    }
+    for token, (request, version, listener) in requests.items():
+        node.ask(request, version, token=token, listener=listener)
+    assert set(node.answers) == {"version"}  # it was never told the high watermark
+    del node.answers["version"]
+    node.ask(requests["version"][0], 16, token="version")
+    node.propose(b"three")
+    node.flush()
+    groups = {id(answer): answered_tokens(answer) for answer in node.answers.values()}
+    assert sorted(groups.values()) == [("listener",), ("one", "same"), ("size",), ("version",)]
 
 
 def test_commitment_answers_everybody_who_waits(node: LoneNode) -> None:
@@ -347,13 +388,42 @@ def test_commitment_answers_everybody_who_waits(node: LoneNode) -> None:
     assert only(reply.response).high_watermark == 4
 
 
-def test_a_follower_with_an_older_high_watermark_is_answered_at_once(node: LoneNode) -> None:
-    """KIP-1166; a Fetch of an older version can't carry the high watermark and waits."""
+def test_an_observer_with_an_older_high_watermark_is_answered_at_once(node: LoneNode) -> None:
+    """KIP-1166."""
     (reply,) = node.ask(fetch(3, 1, epoch=1, high_watermark=2), 18)
     assert isinstance(reply, Reply)
     assert only(reply.response).high_watermark == 3
     assert node.ask(fetch(3, 1, epoch=1, high_watermark=3), 18, token="knows") == []
-    assert node.ask(fetch(3, 1, epoch=1), 17, token="can't say") == []
+
+
+def test_an_observer_that_can_t_say_is_told_each_high_watermark_once(node: LoneNode) -> None:
+    """Before version 18 a Fetch doesn't carry the high watermark: the last answer counts."""
+    (reply,) = node.ask(fetch(3, 1, epoch=1), 17, token="never told")
+    assert isinstance(reply, Reply)
+    assert only(reply.response).high_watermark == 3
+    assert node.ask(fetch(3, 1, epoch=1), 17, token="told") == []
+    node.propose(b"three")
+    _, reply = node.flush()
+    assert isinstance(reply, ReplyRecords)
+    assert only(reply.response).high_watermark == 4
+    assert node.ask(fetch(4, 1, epoch=1), 17, token="told again") == []
+
+
+def test_an_observer_that_was_told_before_a_commit_is_told_it_at_once(node: LoneNode) -> None:
+    """It has the record from an answer before the commit, which came while its next Fetch was on its way."""
+    node.ask(fetch(3, 1, epoch=1), 17, token="first")
+    node.propose(b"three")
+    node.ask(fetch(2, 1, epoch=1), 17, token="uncommitted, too")
+    assert only(node.answers["uncommitted, too"].response).high_watermark == 3
+    node.flush()
+    (reply,) = node.ask(fetch(4, 1, epoch=1), 17, token="next")
+    assert isinstance(reply, Reply)
+    assert only(reply.response).high_watermark == 4
+
+
+def test_a_replica_without_an_id_that_has_everything_waits(node: LoneNode) -> None:
+    """Nobody knows what it was told: to answer it at once would be to answer it again and again."""
+    assert node.ask(fetch(3, 1, epoch=1, replica=-1), 17) == []
 
 
 def test_an_unknown_high_watermark_is_no_news() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import struct
 from typing import cast
 
 import pytest
@@ -197,6 +198,17 @@ async def test_a_peer_that_leaves_abandons_its_requests() -> None:
         await until(lambda: bool(peer.abandoned))
         assert peer.abandoned == [peer.submitted[0].token]
         peer.answer(0, BrokerHeartbeatResponse())
+
+
+async def test_a_peer_that_resets_its_connection_abandons_its_requests() -> None:
+    """Here the socket is broken, not at its end."""
+    async with connected() as peer:
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+        peer.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await peer.stream.aclose()
+        await peer.is_dropped()
+        assert peer.abandoned == [peer.submitted[0].token]
 
 
 async def test_a_silent_connection_is_closed() -> None:
