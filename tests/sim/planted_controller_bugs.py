@@ -21,9 +21,11 @@ from kraft_wire.controller.node.speculative_writes import Released, SpeculativeW
 from kraft_wire.controller.partitions import (
     alter_partition,
     cluster_view,
+    column_change,
+    column_rules,
     partition_change,
 )
-from kraft_wire.controller.partitions.partition_change import Rules
+from kraft_wire.controller.partitions.partition_change import NO_RECOVERY_CHANGE, Rules
 from kraft_wire.controller.topics import delete_topics
 from kraft_wire.metadata.configs import Configs
 from kraft_wire.metadata.partitions.partition import Partition
@@ -291,11 +293,17 @@ def anybody_may_be_elected(patch: Patch) -> None:
 @bug("LeaderInIsr", "ValidControllerState")
 def whoever_is_down_may_lead(patch: Patch) -> None:
     real = partition_change.partition_change
+    real_online = column_rules.online_replicas
 
     def change(ref: Any, partition: Partition, goal: Any, rules: Rules) -> Any:
         return real(ref, partition, goal, msgspec.structs.replace(rules, can_lead=lambda broker_id: True))
 
+    def all_online(view: Any, rows: Any) -> Any:
+        online, is_known = real_online(view, rows)
+        return online | True, is_known
+
     patch.attribute(cluster_view, "partition_change", change)
+    patch.attribute(column_change, "online_replicas", all_online)
 
 
 @bug("ValidControllerIsrAndElr")
@@ -328,6 +336,7 @@ def unclean_leaders_are_not_told_to_recover(patch: Patch) -> None:
             record.leader_recovery_state = -1
 
     patch.attribute(partition_change, "_elect", elect)
+    patch.attribute(column_change, "RECOVERING", NO_RECOVERY_CHANGE)
 
 
 # Topics.
