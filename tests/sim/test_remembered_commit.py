@@ -12,6 +12,7 @@ from tests.sim.planted_bugs import planted
 from tests.sim.scenario import Scenario
 
 SEEDS = range(20)
+"""The planted bug needs a leader that is elected while the former one flushes: one seed in about 15."""
 
 
 def older_records_come_back(seed: int, *, controllers: bool) -> None:
