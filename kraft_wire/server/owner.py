@@ -76,7 +76,7 @@ class NodeOwner:
         self._taps = taps
         self._step_times = StepTimes()
         self._background = Background()
-        self.log = LogFiles(store, self._step, self._background)
+        self.log = LogFiles(store, self._step, self._background, lambda: node.core.log_generation)
         self.snapshots = SnapshotFiles(store, process, self._step, self._background, self.log.stop_reading)
         self.election = store
         self.peers = Peers(self._answered, self._failed_to_ask, client_id=client_id, unreachable=unreachable)
@@ -94,7 +94,7 @@ class NodeOwner:
         """
         async with trio.open_nursery() as nursery:
             self._background.open(nursery)
-            nursery.start_soon(self.log.keep_flushing, lambda: self._node.core.log_generation)
+            nursery.start_soon(self.log.keep_flushing)
             nursery.start_soon(self._keep_time)
             nursery.start_soon(self._end_on_failure)
             nursery.start_soon(self.peers.run)
@@ -136,6 +136,7 @@ class NodeOwner:
             while self._events:
                 self._take_step(self._events[0])
                 self._events.popleft()
+            self.log.flush_appended()
         except Exception as error:
             self._failure = error
             self._failed.set()

@@ -17,6 +17,7 @@ from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Flushed, LogTrimmed, LogTruncated
 from kraft_wire.server.ports.background import Background, Feed
+from kraft_wire.server.ports.flusher import Flusher
 from kraft_wire.server.reports import files
 from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.store import Store
@@ -28,18 +29,23 @@ READ_BYTES = 1024 * 1024
 class LogFiles:
     """The log of one node (``NodeLogPort``)."""
 
-    def __init__(self, store: Store, feed: Feed, background: Background) -> None:
+    def __init__(
+        self, store: Store, feed: Feed, background: Background, log_generation: Callable[[], int]
+    ) -> None:
+        """``log_generation`` returns the raft core's, which a truncation changes."""
         self._store = store
         self._feed = feed
         self._background = background
-        self._flush_wanted = trio.Event()
+        self._log_generation = log_generation
+        self._flusher = Flusher(self._flush, self._flushed)
+        self._has_unflushed = False
         self._reading = trio.CancelScope()
         # A search reads the whole log: many of them must not occupy the threads that flushes need.
         self._searchers = trio.CapacityLimiter(1)
 
     def append(self, appends: Sequence[AppendBatch]) -> None:
         self._store.log.append([append.data for append in appends])
-        self._flush_wanted.set()
+        self._has_unflushed = True
 
     def read(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
         return self._store.log.read(offset, end_offset, max_bytes)
@@ -66,14 +72,21 @@ class LogFiles:
     def forget_loss(self) -> None:
         self._store.forget_loss()
 
-    async def keep_flushing(self, log_generation: Callable[[], int]) -> None:
-        """Flush what is appended, until cancelled. ``log_generation`` returns the core's."""
-        while True:
-            await self._flush_wanted.wait()
-            self._flush_wanted = trio.Event()
-            generation = log_generation()
-            end_offset = await trio.to_thread.run_sync(self._store.log.flush)
-            self._feed(Flushed(end_offset, generation))
+    async def keep_flushing(self) -> None:
+        """Run the flushes that ``flush_appended`` starts, until cancelled. Raises DiskFailed."""
+        await self._flusher.run()
+
+    def flush_appended(self) -> None:
+        """Start to flush what was appended, when all effects of a step are executed."""
+        if self._has_unflushed and not self._flusher.is_busy:
+            self._has_unflushed = False
+            self._flusher.start(self._log_generation())
+
+    def _flush(self) -> int:
+        return self._store.log.flush()
+
+    def _flushed(self, end_offset: int, generation: int) -> None:
+        self._feed(Flushed(end_offset, generation))
 
     def read_committed(self, start_offset: int, end_offset: int) -> None:
         self._reading = trio.CancelScope()

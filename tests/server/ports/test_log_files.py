@@ -48,7 +48,7 @@ def test_an_uncommitted_leader_change_that_is_cut_is_no_loss(
     caplog.set_level(logging.INFO)
     fed: list[NodeEvent] = []
     store = open_store(path)
-    files = LogFiles(store, fed.append, cast(Background, None))
+    files = LogFiles(store, fed.append, cast(Background, None), lambda: 0)
     append(files, leader_change(0, 1), 0, 1)
     append(files, data_batch(1, 1), 1, 1)
     store.log.flush()
