@@ -208,10 +208,10 @@ class QuorumState:
         elif election != recorded and self.leader_record_due_ms is None:
             self.leader_record_due_ms = self.now.monotonic_ms + LEADER_RECORD_WAIT_MS
 
-    def record_leader(self, *, is_last: bool = False) -> None:
-        """Write the leader down if that is due, or this is the last chance before the node stops."""
+    def record_leader(self) -> None:
+        """Write the leader down if that is due."""
         due_ms = self.leader_record_due_ms
-        if due_ms is not None and (is_last or due_ms <= self.now.monotonic_ms):
+        if due_ms is not None and due_ms <= self.now.monotonic_ms:
             self.persist()
 
     def persist(self) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.events import ShutDown
 from kraft_wire.raft.quorum_state import LEADER_RECORD_WAIT_MS
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.election.test_short_candidates import ask, end_of
@@ -65,15 +64,6 @@ def test_a_new_epoch_is_written_with_its_leader_before_anything_is_sent() -> Non
     kinds = [type(effect) for effect in effects]
     sent = [kinds.index(kind) for kind in (raft_effects.Reply, raft_effects.SendRequest)]
     assert kinds.index(raft_effects.PersistElectionState) < min(sent)
-
-
-def test_a_node_that_stops_writes_the_leader_down() -> None:
-    _, candidate, voter = voted()
-    announce(candidate, voter)
-    effects = voter.step(ShutDown())
-    kinds = [type(effect) for effect in effects]
-    assert recorded(voter).leader_id == candidate.id
-    assert kinds.index(raft_effects.PersistElectionState) < kinds.index(raft_effects.ReadyToStop)
 
 
 def test_a_later_vote_takes_the_place_of_the_leader() -> None:

@@ -397,7 +397,6 @@ def stop_if_done(quorum: QuorumState) -> None:
         resign(quorum)
     if is_late or not (_awaits_successor(quorum) or quorum.log.flushed_offset < quorum.log.end_offset):
         quorum.is_stopped = True
-        quorum.record_leader(is_last=True)
         quorum.emit(ReadyToStop())
 
 
