@@ -1,27 +1,30 @@
-"""Decide about the items of one request, such as partitions, some in each step.
+"""Decide about the items of one request, such as partitions or topics, some in each step.
 
-Only for requests whose items succeed or fail by themselves, and whose records need not be in one batch.
+Only for requests whose items succeed or fail by themselves.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
 from kraft_wire.controller.decision.context import Context, ControllerState
-from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH, VersionedRecord
 from kraft_wire.controller.decision.work import Piece, WorkKey
+from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 
 Item = TypeVar("Item")
 
 ITEMS_A_PIECE: Final = 1_000
 """The items of one step. They take up to 20 ms, also to write and apply their records."""
+CHARS_A_PIECE: Final = 1_000_000
+"""The characters of configuration values in one step."""
 
 
 class ItemWork(ABC, Generic[Item]):
-    """The work of one request."""
+    """The work of one request whose records may be in any number of batches."""
 
     def __init__(self, key: WorkKey, items: Sequence[Item]) -> None:
         self.key = key
@@ -41,6 +44,76 @@ class ItemWork(ABC, Generic[Item]):
     def decide_items(self, state: ControllerState, items: Sequence[Item]) -> list[VersionedRecord]:
         """Return the records for some of the items, and note their results. Raises ApiError if the whole
         request fails."""
+
+    @abstractmethod
+    def response(self) -> Message:
+        """Return the response, when all items are decided."""
+
+
+def pieces_of(
+    items: Iterable[Item], most_items: int, weight_of: Callable[[Item], int], most_weight: int
+) -> list[list[Item]]:
+    """Return the items in pieces. Each has up to ``most_items`` and up to ``most_weight``, or one item."""
+    pieces: list[list[Item]] = []
+    weight = 0
+    for item in items:
+        more = weight_of(item)
+        if not pieces or len(pieces[-1]) == most_items or weight + more > most_weight:
+            pieces.append([])
+            weight = 0
+        pieces[-1].append(item)
+        weight += more
+    return pieces
+
+
+class LimitedWork(ABC, Generic[Item]):
+    """The work of one request that is refused if it needs more records than one batch may have.
+
+    Kafka writes the records of such a request in one batch. Here each piece has a batch. If the records may
+    be too many, or are only to be validated, a trial comes first: it decides all items and writes nothing.
+    """
+
+    def __init__(
+        self, key: WorkKey, pieces: Sequence[Sequence[Item]], *, most_records: int, validate_only: bool
+    ) -> None:
+        self.key = key
+        self._pieces = pieces
+        self._validate_only = validate_only
+        self._is_trial = validate_only or most_records > MAX_RECORDS_PER_BATCH
+        self._decided = 0
+        self._records = 0
+
+    def decide(self, state: ControllerState, context: Context) -> Piece:
+        """Decide about the next items. Raises ApiError(POLICY_VIOLATION) for too many records."""
+        if self._decided == 0:
+            self.begin()
+        records = self.decide_items(state, self._pieces[self._decided])
+        self._decided += 1
+        is_last = self._decided == len(self._pieces)
+        if self._is_trial:
+            return self._try(records, is_last=is_last)
+        return Piece(records, is_last, response=self.response() if is_last else None, atomic=True)
+
+    def _try(self, records: Sequence[VersionedRecord], *, is_last: bool) -> Piece:
+        self._records += len(records)
+        if self._records > MAX_RECORDS_PER_BATCH:
+            raise ApiError(
+                ErrorCode.POLICY_VIOLATION,
+                f"the request needs more than {MAX_RECORDS_PER_BATCH} metadata records: split the request",
+            )
+        if is_last and self._validate_only:
+            return Piece((), is_last=True, response=self.response())
+        if is_last:
+            self._is_trial, self._decided = False, 0
+        return Piece((), is_last=False)
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Forget all results."""
+
+    @abstractmethod
+    def decide_items(self, state: ControllerState, items: Sequence[Item]) -> Sequence[VersionedRecord]:
+        """Return the records for some of the items, and note their results."""
 
     @abstractmethod
     def response(self) -> Message:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
 from kraft_wire.protocol.message import Message
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.column_changes import PartitionChanges
     from kraft_wire.metadata.partitions.column_creations import NewPartitions
     from kraft_wire.metadata.topic_removals import TopicRemovals
+
+MAX_RECORDS_PER_BATCH: Final = 10_000
+"""QuorumController.MAX_RECORDS_PER_USER_OP. A larger decision is split, or rejected if it is atomic."""
 
 VersionedRecord = tuple[Message, int]
 """A metadata record and the version at which it is written."""

@@ -36,6 +36,10 @@ class WorkKind(Enum):
     ELECT = "elect leaders"
     ALTER = "alter partitions"
     ASSIGN = "assign replicas to directories"
+    CREATE_TOPICS = "create topics"
+    DELETE_TOPICS = "delete topics"
+    CREATE_PARTITIONS = "create partitions"
+    ALTER_CONFIGS = "alter configurations"
 
     @property
     def broker_leaves(self) -> bool:
@@ -55,7 +59,7 @@ class WorkKey(NamedTuple):
     """A work: what it does, for which broker, or for ALL_BROKERS."""
 
     kind: WorkKind
-    broker_id: int
+    broker_id: int = ALL_BROKERS
 
 
 class SliceLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -74,7 +78,7 @@ class SliceLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """The decision of one step of a work. The records may be split into batches.
+    """The decision of one step of a work. Unless they are ``atomic``, the records may be split into batches.
 
     The last piece has the response of the request that the work is for, if that is still to come.
     """
@@ -83,6 +87,7 @@ class Piece(msgspec.Struct, frozen=True):
     is_last: bool
     session_changes: Sequence[SessionChange] = ()
     response: Message | None = None
+    atomic: bool = False
 
     def rest_of(self, work: Work) -> tuple[Work, ...]:
         """Return the work that this is a piece of, unless this is its last piece."""

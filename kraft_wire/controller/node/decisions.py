@@ -198,7 +198,7 @@ class Decisions:
         self._state.next_offset = self._core.log_end_offset
         try:
             piece = work.decide(self._state, self._make_context(THIS_NODE))
-            batches = prepare_records(piece.records, atomic=False)
+            batches = prepare_records(piece.records, atomic=piece.atomic)
         except ApiError as error:
             self._works.end()
             if request is not None:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from kraft_wire.controller.decision.context import ControllerState, Result
-from kraft_wire.controller.decision.records import Records, VersionedRecord, parts_of
+from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH, Records, VersionedRecord, parts_of
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES, FramedRecords, frame_values
 from kraft_wire.log.record import encode_records
@@ -23,9 +23,6 @@ from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.raft.errors import InvariantViolated
-
-MAX_RECORDS_PER_BATCH = 10_000
-"""QuorumController.MAX_RECORDS_PER_USER_OP. A larger decision is split, or rejected if it is atomic."""
 
 MAX_BATCH_BYTES = MAX_BATCH_SIZE_BYTES - 1024
 """The largest size of a batch's records. The rest of Kafka's limit is room for headers."""

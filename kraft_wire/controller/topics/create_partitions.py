@@ -1,16 +1,19 @@
 """Serve CreatePartitions (37), versions 0-3: add partitions to topics.
 
-Each topic succeeds or fails by itself. The records of all that succeed are one atomic decision. Kafka
-requires ALTER on each topic.
+Each topic succeeds or fails by itself. The records of all that succeed are one atomic decision, unless the
+request has so many topics that they are changed in pieces. Kafka requires ALTER on each topic.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
+from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
+from kraft_wire.controller.decision.work import WorkKey, WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
     check_assignment,
@@ -28,6 +31,9 @@ from kraft_wire.protocol.messages.create_partitions_response import (
     CreatePartitionsTopicResult,
 )
 from kraft_wire.security.authorization import AclOperation, topic_resource
+
+TOPICS_A_PIECE: Final = 500
+"""The topics that get new partitions in one step."""
 
 
 def handle(
@@ -52,23 +58,60 @@ def handle(
         else:
             results.append(_refusal(topic.name))
     check_partition_total(sum(max(_additional(state, topic), 0) for topic in permitted))
+    if len(permitted) > TOPICS_A_PIECE:
+        return Result.of_work(_AdditionWork(request, permitted, results, context), state, context)
+    added, records = _add(state, permitted, context)
+    response = CreatePartitionsResponse(results=results + added)
+    return Result(response, records, validate_only=request.validate_only)
+
+
+class _AdditionWork(LimitedWork[CreatePartitionsTopic]):
+    """The new partitions of one request, those of some topics in each step."""
+
+    def __init__(
+        self,
+        request: CreatePartitionsRequest,
+        topics: Sequence[CreatePartitionsTopic],
+        failures: Sequence[CreatePartitionsTopicResult],
+        context: Context,
+    ) -> None:
+        super().__init__(
+            WorkKey(WorkKind.CREATE_PARTITIONS),
+            pieces_of(topics, TOPICS_A_PIECE, lambda topic: 0, 0),
+            most_records=0,  # the number of new partitions is checked already
+            validate_only=request.validate_only,
+        )
+        self._failures = failures
+        self._context = context
+        self._results: list[CreatePartitionsTopicResult] = []
+
+    def begin(self) -> None:
+        self._results = []
+
+    def decide_items(self, state: ControllerState, items: Sequence[CreatePartitionsTopic]) -> Records:
+        results, records = _add(state, items, self._context)
+        self._results += results
+        return records
+
+    def response(self) -> CreatePartitionsResponse:
+        return CreatePartitionsResponse(results=[*self._failures, *self._results])
+
+
+def _add(
+    state: ControllerState, topics: Iterable[CreatePartitionsTopic], context: Context
+) -> tuple[list[CreatePartitionsTopicResult], Records]:
+    """Return the results and the records of new partitions in some topics."""
     view = ClusterView(state)
-    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     placer = ReplicaPlacer(view.usable_brokers(), context.entropy)
+    results: list[CreatePartitionsTopicResult] = []
     parts: list[Sequence[VersionedRecord] | Columns] = []
-    topics = state.metadata.topics
-    for topic in permitted:
-        if not topics.is_name(topic.name):
-            results.append(_failure(topic.name, unknown, f"there is no topic {topic.name}"))
-            continue
+    for topic in topics:
         try:
             parts.append(_new_partitions(view, placer, topic))
+            results.append(CreatePartitionsTopicResult(name=topic.name))
         except ApiError as error:
             results.append(_failure(topic.name, error.code, error.message))
-        else:
-            results.append(CreatePartitionsTopicResult(name=topic.name))
-    response = CreatePartitionsResponse(results=results)
-    return Result(response, Records(parts), validate_only=request.validate_only)
+    return results, Records(parts)
 
 
 def _failure(name: str, code: ErrorCode, message: str) -> CreatePartitionsTopicResult:
@@ -89,7 +132,8 @@ def _new_partitions(
     view: ClusterView, placer: ReplicaPlacer, topic: CreatePartitionsTopic
 ) -> Sequence[VersionedRecord] | Columns:
     existing = view.state.metadata.topics.by_name(topic.name)
-    assert existing is not None, "its name was just found"
+    if existing is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name}")
     additional = topic.count - existing.partition_count
     if additional <= 0:
         raise ApiError(

@@ -11,10 +11,13 @@ nothing: a topic that the client may not see has the same place in the response 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
+from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Records
+from kraft_wire.controller.decision.work import WorkKey, WorkKind
 from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
@@ -23,6 +26,13 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resource
 
 K = TypeVar("K", str, Uuid)
+_Deletable = tuple[Uuid, str]
+"""The id and the name of a topic."""
+
+TOPICS_A_PIECE: Final = 2_000
+"""The topics that are deleted in one step."""
+PARTITIONS_A_PIECE: Final = 50_000
+"""Their partitions. A topic that has more is deleted in one step nevertheless."""
 
 _MANY = 16
 """Fewer topics are deleted one by one."""
@@ -47,12 +57,59 @@ def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, c
     for topic in request.topics:
         wanted.add(topic.name, topic.topic_id)
     deletable = wanted.resolve()
-    results = wanted.failures + [
-        DeletableTopicResult(name=name, topic_id=topic_id) for topic_id, name in deletable.items()
-    ]
-    removals = TopicRemovals(tuple(deletable))
-    records = Records([removals if len(removals) >= _MANY else removals.records()])
-    return Result(DeleteTopicsResponse(responses=results), records)
+    pieces = pieces_of(
+        deletable.items(), TOPICS_A_PIECE, lambda item: _partition_count(state, item[0]), PARTITIONS_A_PIECE
+    )
+    if len(pieces) > 1:
+        return Result.of_work(_DeletionWork(pieces, wanted.failures), state, context)
+    results, records = _delete(state, deletable.items())
+    return Result(DeleteTopicsResponse(responses=wanted.failures + results), records)
+
+
+class _DeletionWork(LimitedWork[_Deletable]):
+    """The deletion of one request's topics, some in each step."""
+
+    def __init__(
+        self, pieces: Sequence[Sequence[_Deletable]], failures: Sequence[DeletableTopicResult]
+    ) -> None:
+        key = WorkKey(WorkKind.DELETE_TOPICS)
+        super().__init__(key, pieces, most_records=sum(map(len, pieces)), validate_only=False)
+        self._failures = failures
+        self._results: list[DeletableTopicResult] = []
+
+    def begin(self) -> None:
+        self._results = []
+
+    def decide_items(self, state: ControllerState, items: Sequence[_Deletable]) -> Records:
+        results, records = _delete(state, items)
+        self._results += results
+        return records
+
+    def response(self) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(responses=[*self._failures, *self._results])
+
+
+def _delete(
+    state: ControllerState, topics: Iterable[_Deletable]
+) -> tuple[list[DeletableTopicResult], Records]:
+    """Return the results and the records. A topic may be gone since it was resolved, in an earlier step."""
+    results: list[DeletableTopicResult] = []
+    present: list[Uuid] = []
+    for topic_id, name in topics:
+        result = DeletableTopicResult(name=name, topic_id=topic_id)
+        if state.metadata.topics.by_id(topic_id) is None:
+            result.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            result.error_message = f"there is no topic {name}"
+        else:
+            present.append(topic_id)
+        results.append(result)
+    removals = TopicRemovals(tuple(present))
+    return results, Records([removals if len(removals) >= _MANY else removals.records()])
+
+
+def _partition_count(state: ControllerState, topic_id: Uuid) -> int:
+    topic = state.metadata.topics.by_id(topic_id)
+    return 0 if topic is None else topic.partition_count
 
 
 def _given_once(counts: Counter[K]) -> list[K]:

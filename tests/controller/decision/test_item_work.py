@@ -76,7 +76,7 @@ def decide(cluster: TopicCluster, module: ModuleType, request: Message, version:
     """Do all of a request. Returns the response, or the error, and the number of pieces."""
     try:
         result = module.handle(cluster.state, request, version, cluster.context())
-        cluster.replay(result.records)
+        cluster.replay(() if result.validate_only else result.records)
         response, pieces, works = result.response, 1, result.works
         while response is None:
             (work,) = works

@@ -346,6 +346,8 @@ def test_a_request_with_too_many_records_fails_without_ending_the_leadership(val
     controller = controller_with_broker()
     topics = [CreatableTopic(name=f"t{n}", num_partitions=1, replication_factor=1) for n in range(9_000)]
     controller.ask("create", CreateTopicsRequest(topics=topics, validate_only=validate_only), 7)
+    while controller.state.in_work:
+        controller.tick()
     controller.flush()
     answers = controller.answer("create", CreateTopicsResponse).topics
     assert {answer.error_code for answer in answers} == {ErrorCode.POLICY_VIOLATION}

@@ -10,9 +10,9 @@ import pytest
 from kraft_wire.controller.brokers import broker_heartbeat
 from kraft_wire.controller.decision.api_table import Api
 from kraft_wire.controller.decision.context import Result
+from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH
 from kraft_wire.controller.decision.sessions import BrokerUnregistered
 from kraft_wire.controller.node.effects import HandlerFailed
-from kraft_wire.controller.node.speculative_writes import MAX_RECORDS_PER_BATCH
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
