@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,8 +38,21 @@ async def test_handlers_are_imported_when_the_node_has_settled(monkeypatch: pyte
         await trio.testing.wait_all_tasks_blocked()
         assert loaded == []
         settled.set()
+    gc.unfreeze()
     assert loaded == [pytest.approx(warm_up.SWITCH_SECONDS)]
     assert sys.getswitchinterval() == usual
+
+
+async def test_full_garbage_collections_leave_out_what_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm_up, "AFTER_SECONDS", 0)
+    settled = trio.Event()
+    settled.set()
+    gc.unfreeze()
+    try:
+        await warm_up.warm_up(settled, ApiTable([]))
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize(
