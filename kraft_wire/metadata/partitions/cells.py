@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kraft_wire.metadata.partitions.lazy_numpy import np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 Number = TypeVar("Number", "np.int32", "np.int8", "np.bool_")
+
+_REFERENCES_OF_ONE_OWNER: Final = 3
+"""As ``lengthened`` counts them: that of the owner, its own, and that of the count."""
 
 PAD: Final = -1
 """The filler of a row's lists up to the columns' width. It is never a broker's id or a directory's number."""
@@ -33,6 +37,21 @@ def grown(old: NDArray[Number], kept: int, shape: tuple[int, ...], fill: int) ->
         new[:kept, old.shape[1] :] = fill
         new[kept:] = fill
     return new
+
+
+def lengthened(column: NDArray[Number], rows: int, fill: int) -> NDArray[Number]:
+    """Return the column with so many rows, the new ones with ``fill``. The caller owns the only reference.
+
+    It is lengthened in place, which takes a fraction of the time of a copy: the system moves its pages. If
+    somebody else has a reference to it, such as a view, there is a copy, and that reference stays valid.
+    """
+    kept = len(column)
+    shape = (rows, *column.shape[1:])
+    if sys.getrefcount(column) > _REFERENCES_OF_ONE_OWNER:
+        return grown(column, kept, shape, fill)
+    column.resize(shape, refcheck=False)
+    column[kept:] = fill
+    return column
 
 
 def copied(column: NDArray[Number], rows: slice | Rows) -> NDArray[Number]:

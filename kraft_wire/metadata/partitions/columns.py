@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from kraft_wire.metadata.partitions.cells import PAD, copied, grown, trim, unpadded
+from kraft_wire.metadata.partitions.cells import PAD, copied, grown, lengthened, trim, unpadded
 from kraft_wire.metadata.partitions.elr_columns import Elr, ElrChanges, ElrColumns
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
@@ -34,6 +34,8 @@ FREE: Final = -2
 """The leader of a row that holds no partition. No query for a leader matches it."""
 _FIRST_ROWS: Final = 1024
 _FIRST_WIDTH: Final = 3
+_MOST_SPARE_ROWS: Final = 1 << 17
+"""The columns grow by so many rows at most, which takes some milliseconds."""
 
 Rare = tuple[Ids, Ids, Ids]
 """Removing and adding replicas, and a last known ELR that isn't one leader: empty for nearly all
@@ -173,7 +175,7 @@ class PartitionColumns:
     def reserve(self, rows: int) -> None:
         """Create rows up to this number."""
         if rows > self._rows:
-            self._resize(max(rows, self._rows + self._rows // 2), self.width)
+            self._lengthen(max(rows, self._rows + min(self._rows // 2, _MOST_SPARE_ROWS)))
 
     def is_free(self, row: int) -> bool:
         """Whether the row holds no partition."""
@@ -318,6 +320,21 @@ class PartitionColumns:
         if changes.elr is not None:
             self.elrs.change(rows, changes.elr)
 
+    def _lengthen(self, rows: int) -> None:
+        self._release_views()
+        self._rows = rows
+        self.leader = lengthened(self.leader, rows, FREE)
+        self.leader_epoch = lengthened(self.leader_epoch, rows, 0)
+        self.partition_epoch = lengthened(self.partition_epoch, rows, 0)
+        self.recovery_state = lengthened(self.recovery_state, rows, 0)
+        self.owner = lengthened(self.owner, rows, 0)
+        self.rare = lengthened(self.rare, rows, 0)
+        self.replicas = lengthened(self.replicas, rows, PAD)
+        self.isr = lengthened(self.isr, rows, PAD)
+        self.directories = lengthened(self.directories, rows, PAD)
+        self.elrs.reserve(rows)
+        self._view()
+
     def _resize(self, rows: int, width: int) -> None:
         kept, self._rows, self.width = self._rows, rows, width
         self.leader = grown(self.leader, kept, (rows,), FREE)
@@ -330,6 +347,10 @@ class PartitionColumns:
         self.isr = grown(self.isr, kept, (rows, width), PAD)
         self.directories = grown(self.directories, kept, (rows, width), PAD)
         self.elrs.reserve(rows)
+        self._view()
+
+    def _view(self) -> None:
+        """View the columns as memory, in which single cells are read and written faster."""
         self._leader = self.leader.data
         self._leader_epoch = self.leader_epoch.data
         self._partition_epoch = self.partition_epoch.data
@@ -339,7 +360,21 @@ class PartitionColumns:
         self._replicas = self.replicas.reshape(-1).data
         self._isr = self.isr.reshape(-1).data
         self._directories = self.directories.reshape(-1).data
-        self._pads = [(PAD,) * (width - length) for length in range(width + 1)]
+        self._pads = [(PAD,) * (self.width - length) for length in range(self.width + 1)]
+
+    def _release_views(self) -> None:
+        for view in (
+            self._leader,
+            self._leader_epoch,
+            self._partition_epoch,
+            self._recovery_state,
+            self._owner,
+            self._rare,
+            self._replicas,
+            self._isr,
+            self._directories,
+        ):
+            view.release()
 
 
 def is_leader(last_known_elr: Ids) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kraft_wire.metadata.partitions.cells import PAD, copied, grown, unpadded
+from kraft_wire.metadata.partitions.cells import PAD, copied, grown, lengthened, unpadded
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Ids
 
@@ -76,7 +76,11 @@ class ElrColumns:
     def reserve(self, rows: int) -> None:
         """Have so many rows from now on."""
         if self._width:
-            self._resize(rows, self._width)
+            self._flat.release()
+            self._last.release()
+            self._members = lengthened(self._members, rows, PAD)
+            self._last_known = lengthened(self._last_known, rows, NO_LEADER)
+            self._view()
         self._rows = rows
 
     def get(self, row: int) -> tuple[Ids, Ids]:
@@ -162,5 +166,8 @@ class ElrColumns:
         self._width = width
         self._members = grown(self._members, kept, (rows, width), PAD)
         self._last_known = grown(self._last_known, kept, (rows,), NO_LEADER)
+        self._view()
+
+    def _view(self) -> None:
         self._flat = self._members.reshape(-1).data
         self._last = self._last_known.data
