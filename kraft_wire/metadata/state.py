@@ -23,8 +23,8 @@ from kraft_wire.metadata.producer_ids import ProducerIds
 from kraft_wire.metadata.quotas import ClientQuotas
 from kraft_wire.metadata.scram import ScramCredentials
 from kraft_wire.metadata.tokens import DelegationTokens
-from kraft_wire.metadata.topic_removals import TopicRemovals
-from kraft_wire.metadata.topics import TopicRows, Topics
+from kraft_wire.metadata.topic_removals import TopicRemoval, TopicRemovals
+from kraft_wire.metadata.topics import Topics
 from kraft_wire.metadata.transactions import Transactions
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
@@ -95,7 +95,8 @@ class MetadataState:
         self._brokers = Brokers(self.journal)
         self._controllers = Controllers(self.journal)
         self._transactions = Transactions(self.features, self.journal)
-        self._handlers = dict(self.registry())
+        self._removal = TopicRemoval(self.topics, self.partitions, self.configs)
+        self._handlers = dict(self.registry())  # none refers to the state, which is freed with its last user
 
     @classmethod
     def from_snapshot(cls, records: Iterable[Message], last_contained_offset: int) -> Self:
@@ -191,7 +192,7 @@ class MetadataState:
         if not self.journal.recording:
             self.journal.floor = last_offset + 1
         if isinstance(columns, TopicRemovals):
-            self._remove_topics(self.topics.find_all(columns.topic_ids))
+            self._removal.remove(self.topics.find_all(columns.topic_ids))
         else:
             columns.apply(self.partitions)
         self.last_applied_offset = last_offset
@@ -233,7 +234,7 @@ class MetadataState:
             return {}
         from kraft_wire.metadata.partitions.replay_batches import PartitionBatches
 
-        return PartitionBatches(self.topics, self.partitions, self._remove_topics).runs(values)
+        return PartitionBatches(self.topics, self.partitions, self._removal.remove).runs(values)
 
     def _replay_run(self, run: Run, offset: int, step: int) -> int:
         if self.journal.active or offset < self.last_applied_offset:
@@ -270,7 +271,7 @@ class MetadataState:
             (RegisterControllerRecord, self._controllers.register),
             (UnregisterControllerRecord, self._controllers.unregister),
             (TopicRecord, self.topics.replay_topic),
-            (RemoveTopicRecord, self._remove_topic),
+            (RemoveTopicRecord, self._removal.replay),
             (PartitionRecord, partitions.partition),
             (PartitionChangeRecord, partitions.change),
             (ClearElrRecord, partitions.clear_elr),
@@ -289,14 +290,6 @@ class MetadataState:
             (NoOpRecord, _ignore),
             (ZkMigrationStateRecord, _ignore),  # left in old logs; there is no ZooKeeper any more
         ]
-
-    def _remove_topic(self, record: RemoveTopicRecord, offset: int) -> None:
-        self._remove_topics([self.topics.rows(record.topic_id)])
-
-    def _remove_topics(self, topics: list[TopicRows]) -> None:
-        self.partitions.drop_topics(topics)
-        self.topics.remove_all(topics)
-        self.configs.remove_topics([topic.name for topic in topics])
 
 
 def _ignore(record: Message, offset: int) -> None:

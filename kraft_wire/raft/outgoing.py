@@ -89,15 +89,15 @@ class Outgoing:
             del self._in_flight[_slot(call.peer, type(call.request))]
         return call
 
-    def forget_all(self, *, leader_id: int | None = None, keep_search_of: int | None = None) -> list[int]:
+    def forget_all(self, *, leader_id: int | None = None, keep_search_at: Peer | None = None) -> list[int]:
         """Forget all calls and backoffs, because the role that they belong to is over. A Fetch to the leader
-        ``keep_search_of``, which was sent to search for it, is kept.
+        ``keep_search_at``, which was sent to this address to search for it, is kept.
 
         Returns the id of the fetch to ``leader_id``, the leader until now: it may answer late, and its
         connection is blocked until then. Other nodes answer at once that they don't lead.
         """
         fetches = {slot: id for slot, id in self._in_flight.items() if slot[1] is Lane.FETCH}
-        kept = {slot: id for slot, id in fetches.items() if slot[0] == keep_search_of}
+        kept = {slot: id for slot, id in fetches.items() if self._calls[id].peer == keep_search_at}
         self._calls = {id: msgspec.structs.replace(self._calls[id], is_search=True) for id in kept.values()}
         self._in_flight = kept
         self._failures.clear()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kraft_wire.protocol.message import Message
-from kraft_wire.raft.membership.voters import Endpoints, Peer, endpoint_at
+from kraft_wire.raft.membership import voters
+from kraft_wire.raft.membership.voters import Endpoints, Peer
 from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_BOOTSTRAP_ID = -2
@@ -24,8 +25,7 @@ def ready_voter(quorum: QuorumState, voter_id: int, request_type: type[Message])
 
 def peer_at(quorum: QuorumState, node_id: int, endpoints: Endpoints) -> Peer | None:
     """Return a node's address on our controller listener; on any other if it has none of that name."""
-    endpoint = endpoint_at(endpoints, quorum.config.listener) or next(iter(endpoints), None)
-    return None if endpoint is None else Peer(node_id, endpoint.host, endpoint.port)
+    return voters.peer_at(node_id, endpoints, quorum.config.listener)
 
 
 def other_voters(quorum: QuorumState) -> list[Peer]:
@@ -37,11 +37,11 @@ def other_voters(quorum: QuorumState) -> list[Peer]:
 def discovery_peers(quorum: QuorumState) -> list[Peer]:
     """Return the nodes that may know the leader: the other voters and controller.quorum.bootstrap.servers."""
     own = {(endpoint.host, endpoint.port) for endpoint in quorum.config.endpoints}
-    voters = other_voters(quorum)
-    known = own | {(peer.host, peer.port) for peer in voters}
+    others = other_voters(quorum)
+    known = own | {(peer.host, peer.port) for peer in others}
     servers = [
         Peer(FIRST_BOOTSTRAP_ID - number, host, port)
         for number, (host, port) in enumerate(quorum.config.bootstrap_servers)
         if (host, port) not in known
     ]
-    return voters + servers
+    return others + servers

@@ -1,7 +1,7 @@
 """The state that all parts of the core share, and the operations on it that several of them need.
 
 A step collects its effects here. Roles change only through ``become``: it checks the transition, persists the
-new role if it is durable, and reports lost leadership.
+epoch and the vote of a new role, and reports lost leadership.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kraft_wire.raft.leader.parked_fetches import ParkedFetches
 from kraft_wire.raft.leader.waiting_observers import WaitingObservers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
-from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at
+from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at, peer_at
 from kraft_wire.raft.outgoing import Call, Outgoing
 from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
 
@@ -178,8 +178,8 @@ class QuorumState:
 
     def _abandon_requests(self, old: RoleState) -> None:
         leader_id = old.leader_id if isinstance(old, Follower) else None
-        found_id = _found_leader_id(old, self.state)
-        for request_id in self.outgoing.forget_all(leader_id=leader_id, keep_search_of=found_id):
+        found = _found_leader(old, self.state, self.config.listener)
+        for request_id in self.outgoing.forget_all(leader_id=leader_id, keep_search_at=found):
             self.emit(CancelRequest(request_id))
 
     def _abandon_snapshot(self, old: RoleState) -> None:
@@ -323,13 +323,14 @@ class QuorumState:
         return SnapshotId(end_offset, self.log.epoch_at(end_offset - 1))
 
 
-def _found_leader_id(old: RoleState, new: RoleState) -> int | None:
+def _found_leader(old: RoleState, new: RoleState, listener: str) -> Peer | None:
     """Return the leader that an unattached node finds in its epoch; None for other transitions.
 
     A Fetch to it that is in flight asks for what the follower wants, so its connection stays open.
     """
-    is_found = isinstance(old, Unattached) and isinstance(new, Follower) and old.epoch == new.epoch
-    return new.leader_id if is_found else None
+    if isinstance(old, Unattached) and isinstance(new, Follower) and old.epoch == new.epoch:
+        return peer_at(new.leader_id, new.leader_endpoints, listener)
+    return None
 
 
 def _latest_known_epoch(durable: DurableState) -> int | None:

@@ -25,8 +25,8 @@ SWITCH_SECONDS: Final = 0.0005
 async def warm_up(settled: trio.Event, apis: ApiTable) -> None:
     """Wait until the controller is active or follows one, then import numpy and the handlers in a thread.
 
-    What exists afterwards, mostly modules, stays for good. Python's full garbage collections leave it out
-    from then on: with it, each would keep everybody waiting for 30 ms.
+    Python's full garbage collections leave out from then on what exists, which is mostly modules: with it,
+    each would keep everybody waiting for 30 ms. What isn't part of a cycle is freed nevertheless.
     """
     await settled.wait()
     await trio.sleep(AFTER_SECONDS)

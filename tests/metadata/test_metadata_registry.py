@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from kraft_wire.metadata.errors import ReplayError
@@ -42,3 +45,17 @@ def test_a_refused_record_names_itself_and_its_offset() -> None:
     assert (caught.value.record_type, caught.value.offset) == ("TopicRecord", 2)
     assert "AAAAAAAAAAAAAAAAAAAABQ" in caught.value.what
     assert state.last_applied_offset == 1
+
+
+def test_a_state_is_freed_with_its_last_user() -> None:
+    """It may take hundreds of megabytes, and garbage collections leave out what existed at the start."""
+    state = MetadataState()
+    state.replay(TopicRecord(name="a", topic_id=Uuid(bytes(range(16)))), 0)
+    state.forget_below(1)
+    reference = weakref.ref(state.partitions)
+    gc.disable()
+    try:
+        del state
+        assert reference() is None
+    finally:
+        gc.enable()

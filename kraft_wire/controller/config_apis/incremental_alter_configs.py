@@ -25,7 +25,7 @@ from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.item_work import CHARS_A_PIECE, LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import VersionedRecord
-from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
@@ -87,12 +87,7 @@ class _AlterationWork(LimitedWork[AlterConfigsResource]):
         request: IncrementalAlterConfigsRequest,
         alteration: _Alteration,
     ) -> None:
-        super().__init__(
-            WorkKey(WorkKind.ALTER_CONFIGS),
-            pieces,
-            most_records=sum(2 * len(resource.configs) for resource in request.resources),
-            validate_only=request.validate_only,
-        )
+        super().__init__(WorkKind.ALTER_CONFIGS, pieces, validate_only=request.validate_only)
         self._alteration = alteration
 
     def begin(self) -> None:

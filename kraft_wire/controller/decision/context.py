@@ -165,7 +165,14 @@ class Result(msgspec.Struct):
     def of_work(cls, work: Work, state: ControllerState, context: Context) -> Result:
         """Return the first piece of a work that answers a request, and what is left of it."""
         piece = work.decide(state, context)
-        return cls(piece.response, piece.records, piece.atomic, piece.session_changes, piece.rest_of(work))
+        return cls(
+            piece.response,
+            piece.records,
+            piece.atomic,
+            piece.session_changes,
+            piece.rest_of(work),
+            validate_only=piece.is_trial,
+        )
 
 
 class Round(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH, VersionedRecord
-from kraft_wire.controller.decision.work import Piece, WorkKey
+from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 
@@ -67,45 +67,42 @@ def pieces_of(
 
 
 class LimitedWork(ABC, Generic[Item]):
-    """The work of one request that is refused if it needs more records than one batch may have.
+    """The work of one request that is refused if its records are too many, or too large.
 
-    Kafka writes the records of such a request in one batch. Here each piece has a batch. If the records may
-    be too many, or are only to be validated, a trial comes first: it decides all items and writes nothing.
+    Kafka writes the records of such a request in one batch. Here each piece has a batch, so a trial comes
+    first: all items are decided, and nothing is written. Only if others change the state so much that the
+    records become too many after the trial, a request is refused of which some is written.
     """
 
     def __init__(
-        self, key: WorkKey, pieces: Sequence[Sequence[Item]], *, most_records: int, validate_only: bool
+        self, kind: WorkKind, pieces: Sequence[Sequence[Item]], *, validate_only: bool = False
     ) -> None:
-        self.key = key
+        self.key = WorkKey(kind)
         self._pieces = pieces
         self._validate_only = validate_only
-        self._is_trial = validate_only or most_records > MAX_RECORDS_PER_BATCH
+        self._is_trial = True
         self._decided = 0
         self._records = 0
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Decide about the next items. Raises ApiError(POLICY_VIOLATION) for too many records."""
         if self._decided == 0:
+            self._records = 0
             self.begin()
         records = self.decide_items(state, self._pieces[self._decided])
-        self._decided += 1
-        is_last = self._decided == len(self._pieces)
-        if self._is_trial:
-            return self._try(records, is_last=is_last)
-        return Piece(records, is_last, response=self.response() if is_last else None, atomic=True)
-
-    def _try(self, records: Sequence[VersionedRecord], *, is_last: bool) -> Piece:
         self._records += len(records)
         if self._records > MAX_RECORDS_PER_BATCH:
             raise ApiError(
                 ErrorCode.POLICY_VIOLATION,
                 f"the request needs more than {MAX_RECORDS_PER_BATCH} metadata records: split the request",
             )
-        if is_last and self._validate_only:
-            return Piece((), is_last=True, response=self.response())
-        if is_last:
+        self._decided += 1
+        ends = self._decided == len(self._pieces)
+        is_trial, is_last = self._is_trial, ends and (self._validate_only or not self._is_trial)
+        if ends:
             self._is_trial, self._decided = False, 0
-        return Piece((), is_last=False)
+        response = self.response() if is_last else None
+        return Piece(records, is_last, response=response, atomic=True, is_trial=is_trial)
 
     @abstractmethod
     def begin(self) -> None:

@@ -78,7 +78,10 @@ class SliceLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """The decision of one step of a work. Unless they are ``atomic``, the records may be split into batches.
+    """The decision of one step of a work.
+
+    ``atomic`` records must be in one batch; other records may be split. Those of a trial are checked, but not
+    written.
 
     The last piece has the response of the request that the work is for, if that is still to come.
     """
@@ -88,6 +91,7 @@ class Piece(msgspec.Struct, frozen=True):
     session_changes: Sequence[SessionChange] = ()
     response: Message | None = None
     atomic: bool = False
+    is_trial: bool = False
 
     def rest_of(self, work: Work) -> tuple[Work, ...]:
         """Return the work that this is a piece of, unless this is its last piece."""

@@ -172,7 +172,7 @@ class Decisions:
         self._append(batches, request.request, result.response)
         self._state.sessions.apply(result.session_changes)
         if result.response is None:
-            self._works.add(result.works, request)
+            self._works.add(result.works, request, has_written=bool(batches))
             return
         self._works.add(result.works, None)
         changes = bool(batches) and api.is_clients_write
@@ -194,11 +194,14 @@ class Decisions:
         """Decide the next piece of a work, if there is one and it may continue."""
         if not self.is_active or not self._can_work:
             return
-        work, request = self._works.next
+        in_work = self._works.next
+        work, request = in_work.work, in_work.request
         self._state.next_offset = self._core.log_end_offset
         try:
             piece = work.decide(self._state, self._make_context(THIS_NODE))
             batches = prepare_records(piece.records, atomic=piece.atomic)
+            if piece.is_trial:
+                batches = []
         except ApiError as error:
             self._works.end()
             if request is not None:
@@ -212,13 +215,14 @@ class Decisions:
             return
         self._append(batches, request.request if request else None, piece.response)
         self._state.sessions.apply(piece.session_changes)
+        in_work.has_written |= bool(batches)
         if not piece.is_last:
             self._works.rotate()
             return
         self._works.end()
         if request is not None and piece.response is not None:
-            api = self._apis[request.api_key]
-            self._answer(Released(request, piece.response, self._core.log_end_offset, api.is_clients_write))
+            changes = in_work.has_written and self._apis[request.api_key].is_clients_write
+            self._answer(Released(request, piece.response, self._core.log_end_offset, changes))
 
     def _fail(self, request: ApiRequest) -> None:
         self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")

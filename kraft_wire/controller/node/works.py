@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.work import Work
 from kraft_wire.controller.node.events import ApiRequest
 
 
-class InWork(NamedTuple):
-    """A work, and the request that its last piece answers."""
+class InWork(msgspec.Struct):
+    """A work, and the request that its last piece answers. ``has_written`` says whether it has written any
+    records."""
 
     work: Work
     request: ApiRequest | None
+    has_written: bool
 
 
 class WorkQueue:
@@ -28,9 +31,9 @@ class WorkQueue:
     def __bool__(self) -> bool:
         return bool(self._queue)
 
-    def add(self, works: Iterable[Work], request: ApiRequest | None) -> None:
+    def add(self, works: Iterable[Work], request: ApiRequest | None, *, has_written: bool = False) -> None:
         """Put works at the end of the queue."""
-        self._queue.extend([InWork(work, request) for work in works])
+        self._queue.extend([InWork(work, request, has_written) for work in works])
         self._note_keys()
 
     @property

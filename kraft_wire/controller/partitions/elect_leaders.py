@@ -7,7 +7,6 @@ topics, each with the partitions that needed an election.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.item_work import ItemWork
@@ -24,9 +23,6 @@ from kraft_wire.protocol.messages.elect_leaders_response import (
     PartitionResult,
     ReplicaElectionResult,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 

@@ -13,7 +13,7 @@ from typing import Final
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
 from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
-from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
     check_assignment,
@@ -75,12 +75,8 @@ class _AdditionWork(LimitedWork[CreatePartitionsTopic]):
         failures: Sequence[CreatePartitionsTopicResult],
         context: Context,
     ) -> None:
-        super().__init__(
-            WorkKey(WorkKind.CREATE_PARTITIONS),
-            pieces_of(topics, TOPICS_A_PIECE, lambda topic: 0, 0),
-            most_records=0,  # the number of new partitions is checked already
-            validate_only=request.validate_only,
-        )
+        pieces = pieces_of(topics, TOPICS_A_PIECE, lambda topic: 0, 0)
+        super().__init__(WorkKind.CREATE_PARTITIONS, pieces, validate_only=request.validate_only)
         self._failures = failures
         self._context = context
         self._results: list[CreatePartitionsTopicResult] = []

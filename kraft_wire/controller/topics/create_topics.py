@@ -30,7 +30,7 @@ from kraft_wire.configs.schema import (
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
 from kraft_wire.controller.decision.item_work import CHARS_A_PIECE, LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
-from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
     check_assignment,
@@ -74,9 +74,7 @@ def handle(state: ControllerState, request: CreateTopicsRequest, version: int, c
     failures = list(_refusals(occurrences, permitted))
     pieces = pieces_of(creatable, TOPICS_A_PIECE, _config_chars, CHARS_A_PIECE)
     if len(pieces) > 1:
-        return Result.of_work(
-            _CreationWork(state, request, version, context, pieces, failures), state, context
-        )
+        return Result.of_work(_CreationWork(request, version, context, pieces, failures), state, context)
     creation = _Creation(state, version, context)
     results = [creation.create(topic) for topic in creatable]
     response = CreateTopicsResponse(topics=results + failures)
@@ -124,20 +122,13 @@ class _CreationWork(LimitedWork[CreatableTopic]):
 
     def __init__(
         self,
-        state: ControllerState,
         request: CreateTopicsRequest,
         version: int,
         context: Context,
         pieces: Sequence[Sequence[CreatableTopic]],
         failures: Sequence[CreatableTopicResult],
     ) -> None:
-        topics = [topic for piece in pieces for topic in piece]
-        super().__init__(
-            WorkKey(WorkKind.CREATE_TOPICS),
-            pieces,
-            most_records=sum(2 + len(topic.configs) + _partition_count(state, topic) for topic in topics),
-            validate_only=request.validate_only,
-        )
+        super().__init__(WorkKind.CREATE_TOPICS, pieces, validate_only=request.validate_only)
         self._version = version
         self._context = context
         self._failures = failures

@@ -11,13 +11,13 @@ nothing: a topic that the client may not see has the same place in the response 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, TypeVar
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
 from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Records
-from kraft_wire.controller.decision.work import WorkKey, WorkKind
+from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
@@ -61,27 +61,25 @@ def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, c
         deletable.items(), TOPICS_A_PIECE, lambda item: _partition_count(state, item[0]), PARTITIONS_A_PIECE
     )
     if len(pieces) > 1:
-        return Result.of_work(_DeletionWork(pieces, wanted.failures), state, context)
-    results, records = _delete(state, deletable.items())
+        return Result.of_work(_DeletionWork(pieces, wanted), state, context)
+    results, records = _delete(state, deletable.items(), wanted.ids)
     return Result(DeleteTopicsResponse(responses=wanted.failures + results), records)
 
 
 class _DeletionWork(LimitedWork[_Deletable]):
     """The deletion of one request's topics, some in each step."""
 
-    def __init__(
-        self, pieces: Sequence[Sequence[_Deletable]], failures: Sequence[DeletableTopicResult]
-    ) -> None:
-        key = WorkKey(WorkKind.DELETE_TOPICS)
-        super().__init__(key, pieces, most_records=sum(map(len, pieces)), validate_only=False)
-        self._failures = failures
+    def __init__(self, pieces: Sequence[Sequence[_Deletable]], wanted: _Wanted) -> None:
+        super().__init__(WorkKind.DELETE_TOPICS, pieces)
+        self._failures = wanted.failures
+        self._ids = wanted.ids
         self._results: list[DeletableTopicResult] = []
 
     def begin(self) -> None:
         self._results = []
 
     def decide_items(self, state: ControllerState, items: Sequence[_Deletable]) -> Records:
-        results, records = _delete(state, items)
+        results, records = _delete(state, items, self._ids)
         self._results += results
         return records
 
@@ -90,7 +88,7 @@ class _DeletionWork(LimitedWork[_Deletable]):
 
 
 def _delete(
-    state: ControllerState, topics: Iterable[_Deletable]
+    state: ControllerState, topics: Iterable[_Deletable], given_by_id: Container[Uuid]
 ) -> tuple[list[DeletableTopicResult], Records]:
     """Return the results and the records. A topic may be gone since it was resolved, in an earlier step."""
     results: list[DeletableTopicResult] = []
@@ -98,7 +96,8 @@ def _delete(
     for topic_id, name in topics:
         result = DeletableTopicResult(name=name, topic_id=topic_id)
         if state.metadata.topics.by_id(topic_id) is None:
-            result.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            by_id, by_name = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            result.error_code = int(by_id if topic_id in given_by_id else by_name)
             result.error_message = f"there is no topic {name}"
         else:
             present.append(topic_id)
@@ -122,7 +121,7 @@ class _Wanted:
     def __init__(self, state: ControllerState, context: Context) -> None:
         self.names: Counter[str] = Counter()
         self.failures: list[DeletableTopicResult] = []
-        self._ids: Counter[Uuid] = Counter()
+        self.ids: Counter[Uuid] = Counter()
         self._topics = state.metadata.topics
         self._context = context
         self._may_delete_all = context.may(AclOperation.DELETE, CLUSTER)
@@ -133,7 +132,7 @@ class _Wanted:
         elif name is not None:
             self.names[name] += 1
         elif topic_id:
-            self._ids[topic_id] += 1
+            self.ids[topic_id] += 1
         else:
             self._fail(None, topic_id, "neither the topic's name nor its id is given")
 
@@ -142,7 +141,7 @@ class _Wanted:
         for name, count in self.names.items():
             if count > 1:
                 self._fail(name, Uuid.ZERO, "the topic is named more than once")
-        for topic_id, count in self._ids.items():
+        for topic_id, count in self.ids.items():
             if count > 1:
                 self._fail(None, topic_id, "the topic's id is given more than once")
         deletable = self._resolve_ids()
@@ -151,7 +150,7 @@ class _Wanted:
 
     def _resolve_ids(self) -> dict[Uuid, str]:
         deletable = {}
-        for topic_id in _given_once(self._ids):
+        for topic_id in _given_once(self.ids):
             topic = self._topics.by_id(topic_id)
             if topic is None:
                 self._fail(None, topic_id, f"there is no topic {topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
@@ -172,7 +171,7 @@ class _Wanted:
                 self._fail(name, Uuid.ZERO, f"there is no topic {name}", code)
             elif not self._may(AclOperation.DELETE, name):
                 self._refuse(name, Uuid.ZERO)
-            elif topic.id in self._ids:
+            elif topic.id in self.ids:
                 # Ambiguous, so the topic is not deleted at all.
                 deletable.pop(topic.id, None)
                 self._fail(name, topic.id, "the topic is given by its name and by its id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kraft_wire.metadata.partitions.lazy_numpy import np
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 Number = TypeVar("Number", "np.int32", "np.int8", "np.bool_")
-
-_REFERENCES_OF_ONE_OWNER: Final = 3
-"""As ``lengthened`` counts them: that of the owner, its own, and that of the count."""
 
 PAD: Final = -1
 """The filler of a row's lists up to the columns' width. It is never a broker's id or a directory's number."""
@@ -39,6 +37,26 @@ def grown(old: NDArray[Number], kept: int, shape: tuple[int, ...], fill: int) ->
     return new
 
 
+class _Owner:
+    """The owner of something, as the columns' owner is."""
+
+    def __init__(self) -> None:
+        self.column = object()
+
+    def references(self) -> int:
+        return _references(self.column)
+
+
+def _references(column: object) -> int:
+    return sys.getrefcount(column)
+
+
+@cache
+def _references_of_one_owner() -> int:
+    """Return what ``lengthened`` counts if there is no other reference. It depends on Python's version."""
+    return _Owner().references()
+
+
 def lengthened(column: NDArray[Number], rows: int, fill: int) -> NDArray[Number]:
     """Return the column with so many rows, the new ones with ``fill``. The caller owns the only reference.
 
@@ -47,7 +65,7 @@ def lengthened(column: NDArray[Number], rows: int, fill: int) -> NDArray[Number]
     """
     kept = len(column)
     shape = (rows, *column.shape[1:])
-    if sys.getrefcount(column) > _REFERENCES_OF_ONE_OWNER:
+    if sys.getrefcount(column) != _references_of_one_owner():
         return grown(column, kept, shape, fill)
     column.resize(shape, refcheck=False)
     column[kept:] = fill

@@ -53,6 +53,11 @@ class ElrChanges(msgspec.Struct, frozen=True):
         return int(unfit.argmax()) if unfit.any() else len(rare)
 
     @property
+    def has_any(self) -> bool:
+        """Whether there is an ELR or a last known leader among them."""
+        return bool((self.members != PAD).any() or (self.last_known >= 0).any())
+
+    @property
     def changing(self) -> Mask:
         """Which of the changes change something."""
         changing: Mask = self.given | (self.last_known != LAST_KNOWN_UNCHANGED)
@@ -134,6 +139,8 @@ class ElrColumns:
 
     def change(self, rows: Rows, changes: ElrChanges) -> None:
         """Apply changes, one per row of ``rows``. If several are of one row, the last value stays."""
+        if not self._width and not changes.has_any:
+            return
         width = changes.members.shape[1]
         self._widen(max(1, width))
         given = rows[changes.given]

@@ -66,6 +66,12 @@ class Peer(NamedTuple):
     port: int
 
 
+def peer_at(node_id: int, endpoints: Endpoints, listener: str) -> Peer | None:
+    """Return a node's address on this listener; on any other if it has none of that name."""
+    endpoint = endpoint_at(endpoints, listener) or next(iter(endpoints), None)
+    return None if endpoint is None else Peer(node_id, endpoint.host, endpoint.port)
+
+
 class VersionRange(NamedTuple):
     """The levels of kraft.version that a node supports, both ends included."""
 

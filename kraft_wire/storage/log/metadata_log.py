@@ -170,7 +170,7 @@ class MetadataLog:
 
         A failover doesn't wait until the disk has leader-epoch-checkpoint: it is made again when the log is
         opened, also by Java, which reads the whole log then. Only the first checkpoint is flushed: it shows
-        that there were records, should all segments be lost.
+        that there were records, should all segments be lost. After a power cut a later one may be empty.
         """
         is_first = not self.epochs.entries
         for header in headers:

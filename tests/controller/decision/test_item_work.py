@@ -9,6 +9,8 @@ from types import ModuleType
 import pytest
 
 from kraft_wire.controller.decision import item_work
+from kraft_wire.controller.decision.context import Result
+from kraft_wire.controller.node.speculative_writes import prepare, prepare_records
 from kraft_wire.controller.partitions import alter_partition, assign_replicas_to_dirs, elect_leaders
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -75,17 +77,23 @@ def election(cluster: RandomCluster, random: Random) -> tuple[Message, int]:
 def decide(cluster: TopicCluster, module: ModuleType, request: Message, version: int) -> tuple[object, int]:
     """Do all of a request. Returns the response, or the error, and the number of pieces."""
     try:
-        result = module.handle(cluster.state, request, version, cluster.context())
-        cluster.replay(() if result.validate_only else result.records)
-        response, pieces, works = result.response, 1, result.works
-        while response is None:
-            (work,) = works
-            piece = work.decide(cluster.state, cluster.context())
-            cluster.replay(piece.records)
-            response, pieces, works = piece.response, pieces + 1, piece.rest_of(work)
-        assert not works
+        return rest_of(cluster, module.handle(cluster.state, request, version, cluster.context()))
     except ApiError as error:
         return error.code, 0
+
+
+def rest_of(cluster: TopicCluster, result: Result) -> tuple[object, int]:
+    """Write the first piece of a request, and do what is left of it. Raises ApiError."""
+    prepare(result)
+    cluster.replay(() if result.validate_only else result.records)
+    response, pieces, works = result.response, 1, result.works
+    while response is None:
+        (work,) = works
+        piece = work.decide(cluster.state, cluster.context())
+        prepare_records(piece.records, atomic=piece.atomic)
+        cluster.replay(() if piece.is_trial else piece.records)
+        response, pieces, works = piece.response, pieces + 1, piece.rest_of(work)
+    assert not works
     return response, pieces
 
 

@@ -31,7 +31,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.controller.decision.test_item_work import decide
+from tests.controller.decision.test_item_work import decide, rest_of
 from tests.controller.topic_cluster import TopicCluster, assigned_topic, new_topic
 
 SEEDS = 200
@@ -139,6 +139,10 @@ def shown(cluster: TopicCluster) -> dict[str, object]:
             dict(metadata.configs.get(ResourceType.TOPIC, topic.name)),
         )
         for topic in metadata.topics
+    } | {
+        f"{kind.name} {name}": dict(metadata.configs.get(kind, name))
+        for kind in ResourceType
+        for name in ("0", "1", "9", "/", "__cluster_metadata")
     }
 
 
@@ -154,7 +158,7 @@ def set_sizes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
         monkeypatch.setattr(module, name, size)
 
 
-@pytest.mark.parametrize("most_records", [10_000, FEW_RECORDS], ids=["without a trial", "after a trial"])
+@pytest.mark.parametrize("most_records", [10_000, FEW_RECORDS], ids=["many records", "few records"])
 @pytest.mark.parametrize("make", [creation, addition, deletion, alteration])
 def test_pieces_come_to_the_same_as_the_whole(
     make: Callable[[Random], Case], most_records: int, monkeypatch: pytest.MonkeyPatch
@@ -177,7 +181,7 @@ def test_pieces_come_to_the_same_as_the_whole(
         assert shown(in_pieces) == shown(whole), seed
         most_pieces = max(most_pieces, pieces)
     assert most_pieces > 1
-    assert (too_many > 0) == (most_records == FEW_RECORDS and make is not addition)
+    assert (too_many > 0) == (most_records == FEW_RECORDS)
 
 
 def test_a_request_that_only_validates_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,28 +198,46 @@ def test_a_topic_that_another_request_creates_meanwhile_exists(monkeypatch: pyte
     cluster = TopicCluster(*BROKERS)
     request = CreateTopicsRequest(topics=[new_topic("a"), new_topic("b")])
     result = create_topics.handle(cluster.state, request, 7, cluster.context())
-    cluster.replay(result.records)
     set_sizes(monkeypatch, 100)
     cluster.create(new_topic("b"))
-    (work,) = result.works
-    response = work.decide(cluster.state, cluster.context()).response
-    codes = [topic.error_code for topic in response.topics]  # type: ignore[union-attr]
+    response, _ = rest_of(cluster, result)
+    codes = [topic.error_code for topic in response.topics]  # type: ignore[attr-defined]
     assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
 
 
-def test_a_topic_that_another_request_deletes_meanwhile_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_topic_that_another_request_deletes_meanwhile_is_unknown(
+    by_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = TopicCluster(*BROKERS)
     cluster.create(new_topic("a"), new_topic("b"))
     set_sizes(monkeypatch, 1)
-    request = DeleteTopicsRequest(topics=[DeleteTopicState(name="a"), DeleteTopicState(name="b")])
-    result = delete_topics.handle(cluster.state, request, 6, cluster.context())
-    cluster.replay(result.records)
-    assert decide(cluster, delete_topics, DeleteTopicsRequest(topics=[DeleteTopicState(name="b")]), 6)[1] == 1
-    (work,) = result.works
-    piece = work.decide(cluster.state, cluster.context())
-    assert isinstance(piece.response, DeleteTopicsResponse) and len(piece.records) == 0
-    codes = [each.error_code for each in piece.response.responses]
-    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    first, second = (
+        DeleteTopicState(name=None, topic_id=topic.id) if by_id else DeleteTopicState(name=topic.name)
+        for topic in cluster.metadata.topics
+    )
+    result = delete_topics.handle(
+        cluster.state, DeleteTopicsRequest(topics=[first, second]), 6, cluster.context()
+    )
+    assert decide(cluster, delete_topics, DeleteTopicsRequest(topics=[second]), 6)[1] == 1
+    response, _ = rest_of(cluster, result)
+    assert isinstance(response, DeleteTopicsResponse)
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [each.error_code for each in response.responses] == [ErrorCode.NONE, unknown]
+    assert len(cluster.metadata.topics) == 0
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_one_resource_whose_records_are_too_large_refuses_all(validate_only: bool) -> None:
+    """A batch has up to 8 MiB. Nothing is written before all is known to fit."""
+    cluster = TopicCluster(*BROKERS)
+    large = [AlterableConfig(name=f"key-{n}", config_operation=0, value="v" * 30_000) for n in range(300)]
+    small = [AlterableConfig(name="key", config_operation=0, value="v")]
+    resources = [AlterConfigsResource(4, "0", small), AlterConfigsResource(4, "1", large)]
+    request = IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
+    result, _ = decide(cluster, incremental_alter_configs, request, 1)
+    assert result is ErrorCode.POLICY_VIOLATION
+    assert not cluster.metadata.configs.get(ResourceType.BROKER, "0")
 
 
 def test_one_resource_that_does_not_fit_into_a_batch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,9 @@ from kraft_wire.controller.brokers import leaving
 from kraft_wire.controller.decision.work import SliceLimits, WorkKey, WorkKind
 from kraft_wire.controller.node import decisions
 from kraft_wire.controller.node.effects import RecordsAppended, WorkFailed
+from kraft_wire.controller.node.known_waits import KnownWaits
+from kraft_wire.controller.node.speculative_writes import Released
+from kraft_wire.controller.topics import create_topics
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -188,3 +191,60 @@ def test_a_work_that_fails_ends_alone(controller: LoneController, monkeypatch: p
     assert failure.key == WorkKey(WorkKind.UNREGISTER, 3)
     answer = controller.answer("unregister", UnregisterBrokerResponse)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR and not controller.state.in_work
+
+
+def ask_for_many_topics(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch, *, validate_only: bool = False
+) -> None:
+    """Let a client ask for three topics, which are created one in each step, after a trial."""
+    monkeypatch.setattr(create_topics, "TOPICS_A_PIECE", 1)
+    topics = [CreatableTopic(f"many-{number}", 1, 1) for number in range(3)]
+    controller.ask("many", CreateTopicsRequest(topics=topics, validate_only=validate_only), 7)
+
+
+def many_topics(controller: LoneController) -> int:
+    return sum(topic.name.startswith("many-") for topic in controller.state.metadata.topics)
+
+
+def test_many_topics_are_created_in_pieces_after_a_trial(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_for_many_topics(controller, monkeypatch)
+    created = []
+    while controller.state.in_work:
+        created.append(many_topics(controller))
+        controller.tick()
+    controller.flush()
+    assert created == [0, 0, 0, 1, 2]
+    assert [each.error_code for each in controller.answer("many", CreateTopicsResponse).topics] == [0] * 3
+    assert many_topics(controller) == 3
+
+
+def test_a_lost_leadership_takes_back_the_pieces_that_are_not_committed(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_for_many_topics(controller, monkeypatch)
+    while not many_topics(controller):
+        controller.tick()
+    lose_leadership(controller)
+    answers = controller.answer("many", CreateTopicsResponse).topics
+    assert {each.error_code for each in answers} == {ErrorCode.NOT_CONTROLLER}
+    assert not controller.state.in_work and many_topics(controller) == 0
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_only_an_answer_of_a_work_that_wrote_waits_until_brokers_know(
+    validate_only: bool, controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def must_hold(self: KnownWaits, released: Released) -> bool:
+        asked.append(released.changes)
+        return False
+
+    monkeypatch.setattr(KnownWaits, "must_hold", must_hold)
+    ask_for_many_topics(controller, monkeypatch, validate_only=validate_only)
+    pieces(controller)
+    controller.flush()
+    assert asked[-1] is not validate_only
+    assert many_topics(controller) == (0 if validate_only else 3)

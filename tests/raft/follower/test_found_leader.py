@@ -30,14 +30,17 @@ def voted() -> tuple[CoreQuorum, QuorumNode, QuorumNode]:
     return quorum, candidate, voter
 
 
-def announce(leader: QuorumNode, voter: QuorumNode, later_epochs: int = 0) -> list[raft_effects.Effect]:
-    """Let a voter hear that a node leads its epoch, or one that is later by so many."""
+def announce(
+    leader: QuorumNode, voter: QuorumNode, later_epochs: int = 0, host: str = ""
+) -> list[raft_effects.Effect]:
+    """Let a voter hear that a node leads its epoch, or one that is later by so many. ``host`` is another
+    name of it than the one that voters know."""
     asked = begin.PartitionData(leader_id=leader.id, leader_epoch=voter.running.epoch + later_epochs)
     request = begin.BeginQuorumEpochRequest(
         cluster_id=CLUSTER_ID,
         voter_id=voter.id,
         topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
-        leader_endpoints=[begin.LeaderEndpoint(name=LISTENER, host=f"node-{leader.id}", port=9093)],
+        leader_endpoints=[begin.LeaderEndpoint(name=LISTENER, host=host or f"node-{leader.id}", port=9093)],
     )
     effects = voter.step(RpcRequest("begin", request, 1, LISTENER))
     assert voter.running.role is Role.FOLLOWER
@@ -80,6 +83,14 @@ def test_a_search_that_is_in_flight_to_the_leader_is_not_sent_again() -> None:
     assert fetches(effects) == []
     again = answer(voter, search.request_id, ErrorCode.NONE, candidate.id)
     assert [fetch.peer.id for fetch in fetches(again)] == [candidate.id]
+
+
+def test_a_search_at_an_old_address_of_the_leader_is_forgotten() -> None:
+    """Nobody may ever answer there. The first Fetch goes to the new address at once."""
+    _, candidate, voter = voted()
+    new = f"node-0{candidate.id}"
+    effects = announce(candidate, voter, host=new)
+    assert [(fetch.peer.id, fetch.peer.host) for fetch in fetches(effects)] == [(candidate.id, new)]
 
 
 def test_an_answer_from_before_the_leader_led_says_nothing_of_it() -> None:

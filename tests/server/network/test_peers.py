@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import struct
 from collections.abc import AsyncIterator
@@ -94,6 +95,34 @@ async def test_a_connection_stays_open_for_the_next_request() -> None:
         for number in range(2, 300):
             peers.send(number, scripted.peer, vote())
             await connection.answer(await connection.receive(), vote_answer(number))
+            assert await reports.epoch_of(number) == number
+
+
+@pytest.mark.parametrize("taken", [0, 1, 30], ids=["full", "takes one byte", "takes some"])
+async def test_what_a_socket_does_not_take_at_once_is_sent_later(
+    taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connected() as (peers, reports, scripted, connection):
+        await connection.answer(await connection.receive(), vote_answer(1))
+        await reports.of(1)
+        attempts: list[int] = []
+
+        def write(fd: int, data: bytes) -> int:
+            attempts.append(fd)
+            if not taken:
+                raise BlockingIOError
+            with socket.socket(fileno=os.dup(fd)) as connected_socket:
+                return connected_socket.send(data[:taken])
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", write)
+            peers.send(2, scripted.peer, vote(2))
+            peers.send(3, scripted.peer, vote(3))
+        assert len(attempts) == 1, "the second has to wait for the first"
+        for number in (2, 3):
+            asked = await connection.receive()
+            assert asked.request == vote(number)
+            await connection.answer(asked, vote_answer(number))
             assert await reports.epoch_of(number) == number
 
 
