@@ -88,7 +88,9 @@ class ElectAll:
         for _ in range(min(TOPICS_A_PIECE, len(unlisted))):
             topic = state.metadata.topics.find_rows(topic_id := unlisted.pop())
             if topic is not None:
-                results = self._results.get(topic_id, [])
+                # A topic that got partitions meanwhile may have moved to later rows, and come again.
+                latest = {result.partition_id: result for result in self._results.get(topic_id, ())}
+                results = list(latest.values())
                 self._listed.append(ReplicaElectionResult(topic=topic.name, partition_result=results))
         if unlisted:
             return Piece((), is_last=False)

@@ -190,7 +190,7 @@ def _answer(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
 
 def _answer_alike(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
     response, has_records = _respond(quorum, calls[0])
-    _note_told(quorum, calls)
+    _note_told(quorum, calls, response.responses[0].partitions[0])
     tokens = tuple(call.token for call in calls)
     if has_records:
         offset, max_bytes = calls[0].asked.fetch_offset, calls[0].max_bytes
@@ -201,13 +201,17 @@ def _answer_alike(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
         quorum.emit(ReplyAlike(tokens, response))
 
 
-def _note_told(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
+def _note_told(quorum: QuorumState, calls: Sequence[FetchCall], answer: PartitionData) -> None:
+    """Note the high watermark that this answer tells. Who gets an error, or has to truncate or to take a
+    snapshot first, takes none from it."""
     leadership = quorum.leadership
-    if leadership is None or leadership.high_watermark is None:
+    if leadership is None or answer.high_watermark == UNKNOWN_OFFSET or answer.error_code:
+        return
+    if answer.diverging_epoch.epoch >= 0 or answer.snapshot_id.epoch >= 0:
         return
     for call in calls:
         if call.version < FIRST_WITH_HIGH_WATERMARK:
-            leadership.note_told(call.replica, leadership.high_watermark)
+            leadership.note_told(call.replica, answer.high_watermark)
 
 
 def _respond(quorum: QuorumState, call: FetchCall) -> tuple[FetchResponse, bool]:

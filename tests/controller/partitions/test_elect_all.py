@@ -10,7 +10,14 @@ from kraft_wire.controller.decision.work import Piece, SliceLimits
 from kraft_wire.controller.partitions import elect_all, elect_leaders
 from kraft_wire.controller.partitions.elect_all import ElectAll
 from kraft_wire.controller.partitions.partition_change import Election
+from kraft_wire.controller.topics import create_partitions
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.create_partitions_request import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kraft_wire.protocol.messages.create_partitions_response import CreatePartitionsResponse
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.elect_leaders_response import ElectLeadersResponse, ReplicaElectionResult
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
@@ -79,6 +86,22 @@ def test_the_response_lists_some_topics_in_each_piece(monkeypatch: pytest.Monkey
     done = pieces(cluster, work)
     assert len(done) == 4
     assert [topic.topic for topic in results(done)] == [name for name in names if name != gone.name]
+
+
+def test_a_partition_that_moves_meanwhile_is_listed_once() -> None:
+    cluster = TopicCluster(0, 1)
+    cluster.state.slice_limits = SliceLimits(window_rows=1, few_changes=0, most_considered=1)
+    for name in ("moves", "stays"):
+        cluster.create_topic(name, (0, 1), (0, 1))
+    cluster.fence(0)
+    work = ElectAll(Election.PREFERRED)
+    for _ in range(2):
+        cluster.replay(work.decide(cluster.state, cluster.context()).records)
+    topic = CreatePartitionsTopic("moves", 3, [CreatePartitionsAssignment((1, 0))])
+    cluster.run(create_partitions, CreatePartitionsRequest(topics=[topic]), 3, CreatePartitionsResponse)
+    moved, _ = results(pieces(cluster, work))
+    assert [each.partition_id for each in moved.partition_result[:2]] == [0, 1]
+    assert len({each.partition_id for each in moved.partition_result}) == len(moved.partition_result)
 
 
 def test_without_partitions_the_response_is_empty() -> None:

@@ -409,6 +409,23 @@ def test_an_observer_that_can_t_say_is_told_each_high_watermark_once(node: LoneN
     assert node.ask(fetch(4, 1, epoch=1), 17, token="told again") == []
 
 
+@pytest.mark.parametrize(
+    "of_no_use",
+    [fetch(3, 1, epoch=0), fetch(9, 1, epoch=1)],
+    ids=["an error", "a diverging epoch"],
+)
+def test_an_answer_of_no_use_tells_an_observer_nothing(node: LoneNode, of_no_use: FetchRequest) -> None:
+    node.ask(fetch(3, 1, epoch=1), 17, token="first")
+    node.propose(b"three")
+    node.ask(fetch(2, 1, epoch=1), 17, token="uncommitted, too")
+    node.flush()
+    node.ask(of_no_use, 17, token="of no use")
+    assert "of no use" in node.answers
+    (reply,) = node.ask(fetch(4, 1, epoch=1), 17, token="right")
+    assert isinstance(reply, Reply)
+    assert only(reply.response).high_watermark == 4
+
+
 def test_an_observer_that_was_told_before_a_commit_is_told_it_at_once(node: LoneNode) -> None:
     """It has the record from an answer before the commit, which came while its next Fetch was on its way."""
     node.ask(fetch(3, 1, epoch=1), 17, token="first")
