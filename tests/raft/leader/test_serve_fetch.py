@@ -409,18 +409,13 @@ def test_an_observer_that_can_t_say_is_told_each_high_watermark_once(node: LoneN
     assert node.ask(fetch(4, 1, epoch=1), 17, token="told again") == []
 
 
-@pytest.mark.parametrize(
-    "of_no_use",
-    [fetch(3, 1, epoch=0), fetch(9, 1, epoch=1)],
-    ids=["an error", "a diverging epoch"],
-)
-def test_an_answer_of_no_use_tells_an_observer_nothing(node: LoneNode, of_no_use: FetchRequest) -> None:
+def test_an_observer_that_has_to_truncate_first_is_told_nothing(node: LoneNode) -> None:
     node.ask(fetch(3, 1, epoch=1), 17, token="first")
     node.propose(b"three")
     node.ask(fetch(2, 1, epoch=1), 17, token="uncommitted, too")
     node.flush()
-    node.ask(of_no_use, 17, token="of no use")
-    assert "of no use" in node.answers
+    node.ask(fetch(9, 1, epoch=1), 17, token="diverged")
+    assert only(node.answers["diverged"].response).diverging_epoch.end_offset == 4
     (reply,) = node.ask(fetch(4, 1, epoch=1), 17, token="right")
     assert isinstance(reply, Reply)
     assert only(reply.response).high_watermark == 4
