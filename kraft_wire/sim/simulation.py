@@ -117,15 +117,23 @@ class Simulation:
         self._trace.add(f"{cluster.scheduler.now_us} healed {[node.id for node in core]}")
         shut_out_us = cluster.scheduler.now_us
         self._converge(core, "Liveness")
-        cluster.scheduler.run_until(max(cluster.scheduler.now_us, shut_out_us + RESIGN_WITHIN_US))
+        converged_us = cluster.scheduler.now_us
+        cluster.scheduler.run_until(max(converged_us, shut_out_us + RESIGN_WITHIN_US))
+        if self._lone_leaders(core):
+            # Until the others converged, their Fetches may have reached a leader whose answers are lost.
+            cluster.scheduler.run_until(converged_us + RESIGN_WITHIN_US)
         self._check_quorum(core)
         self._notice_absent_broker()
 
     def _check_quorum(self, core: list[SimNode]) -> None:
         """Check that every leader that doesn't reach a majority has resigned by now (KAFKA-15489)."""
-        for node in self.cluster.nodes.values():
-            if node not in core and node.leading is not None:
-                raise Violation("CheckQuorum", f"node {node.id} still leads epoch {node.leading[0]} alone")
+        for node_id, epoch in self._lone_leaders(core):
+            raise Violation("CheckQuorum", f"node {node_id} still leads epoch {epoch} alone")
+
+    def _lone_leaders(self, core: list[SimNode]) -> list[tuple[int, int]]:
+        """Return the ids and epochs of leaders outside of the majority."""
+        others = (node for node in self.cluster.nodes.values() if node not in core)
+        return [(node.id, node.leading[0]) for node in others if node.leading is not None]
 
     def _notice_absent_broker(self) -> None:
         population, scheduler = self.population, self.cluster.scheduler
