@@ -13,7 +13,7 @@ values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kraft_wire.configs.java_text import parse_int32, split
@@ -68,78 +68,43 @@ def handle(
 
     A resource that is named twice is refused once. Loggers come last, and each mention of one is answered.
     """
-    alteration = _Alteration(state, request, context)
-    pieces = pieces_of(
-        sorted(request.resources, key=_is_logger), RESOURCES_A_PIECE, _value_chars, CHARS_A_PIECE
-    )
-    if len(pieces) > 1:
-        return Result.of_work(_AlterationWork(pieces, request, alteration), state, context)
-    records = alteration.alter(state, pieces[0]) if pieces else ()
-    return Result(alteration.response, records, validate_only=request.validate_only)
-
-
-class _AlterationWork(LimitedWork[AlterConfigsResource]):
-    """The changes of one request, those of some resources in each step."""
-
-    def __init__(
-        self,
-        pieces: Sequence[Sequence[AlterConfigsResource]],
-        request: IncrementalAlterConfigsRequest,
-        alteration: _Alteration,
-    ) -> None:
-        super().__init__(WorkKind.ALTER_CONFIGS, pieces, validate_only=request.validate_only)
-        self._alteration = alteration
-
-    def begin(self) -> None:
-        self._alteration.begin()
-
-    def decide_items(
-        self, state: ControllerState, items: Sequence[AlterConfigsResource]
-    ) -> list[VersionedRecord]:
-        return self._alteration.alter(state, items)
-
-    def response(self) -> IncrementalAlterConfigsResponse:
-        return self._alteration.response
-
-
-class _Alteration:
-    """The changes of one request, and the response so far."""
-
-    def __init__(
-        self, state: ControllerState, request: IncrementalAlterConfigsRequest, context: Context
-    ) -> None:
-        self._context = context
-        self._validation = _Validation(state.settings.static_configs)
-        self._mentions = Counter(map(_identity, request.resources))
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget all results."""
-        self._answered: set[tuple[int, str]] = set()
-        self.response = IncrementalAlterConfigsResponse()
+    mentions = Counter(map(_identity, request.resources))
+    validation = _Validation(state.settings.static_configs)
 
     def alter(
-        self, state: ControllerState, resources: Sequence[AlterConfigsResource]
-    ) -> list[VersionedRecord]:
-        """Return the records that change some resources, and note what becomes of each."""
+        state: ControllerState, resources: Sequence[AlterConfigsResource]
+    ) -> tuple[list[AlterConfigsResourceResponse], list[VersionedRecord]]:
         records: list[VersionedRecord] = []
-        responses = self.response.responses
+        responses: list[AlterConfigsResourceResponse] = []
         done = ErrorCode.NONE
         for resource in resources:
-            identity = _identity(resource)
-            if identity in self._answered:
-                continue
-            if self._mentions[identity] > 1 and resource.resource_type in _STORED:
-                self._answered.add(identity)
-                fault = "the request names this resource more than once"
-                responses.append(_response(resource, ErrorCode.INVALID_REQUEST, fault))
-                continue
             try:
-                records += _alter(state, resource, self._context, self._validation)
+                if resource.resource_type in _STORED and mentions[_identity(resource)] > 1:
+                    raise ApiError(
+                        ErrorCode.INVALID_REQUEST, "the request names this resource more than once"
+                    )
+                records += _alter(state, resource, context, validation)
                 responses.append(_response(resource, done, None))
             except ApiError as error:
                 responses.append(_response(resource, error.code, error.message))
-        return [*records, *_cleared_elrs(state, records)]
+        return responses, [*records, *_cleared_elrs(state, records)]
+
+    def respond(responses: list[AlterConfigsResourceResponse]) -> IncrementalAlterConfigsResponse:
+        return IncrementalAlterConfigsResponse(responses=responses)
+
+    pieces = pieces_of(_to_answer(request.resources), RESOURCES_A_PIECE, _value_chars, CHARS_A_PIECE)
+    work = LimitedWork(WorkKind.ALTER_CONFIGS, pieces, alter, respond, validate_only=request.validate_only)
+    return work.begin(state, context)
+
+
+def _to_answer(resources: Iterable[AlterConfigsResource]) -> Iterator[AlterConfigsResource]:
+    """Yield the resources in the order of their answers: loggers last, all others once."""
+    seen: set[tuple[int, str]] = set()
+    for resource in sorted(resources, key=_is_logger):
+        identity = _identity(resource)
+        if identity not in seen or resource.resource_type not in _STORED:
+            seen.add(identity)
+            yield resource
 
 
 def _value_chars(resource: AlterConfigsResource) -> int:

@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
-from kraft_wire.controller.decision.context import Context, ControllerState
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH, VersionedRecord
 from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 
 Item = TypeVar("Item")
+ItemResult = TypeVar("ItemResult")
 
 ITEMS_A_PIECE: Final = 1_000
 """The items of one step. They take up to 20 ms, also to write and apply their records."""
@@ -51,7 +52,10 @@ class ItemWork(ABC, Generic[Item]):
 
 
 def pieces_of(
-    items: Iterable[Item], most_items: int, weight_of: Callable[[Item], int], most_weight: int
+    items: Iterable[Item],
+    most_items: int,
+    weight_of: Callable[[Item], int] = lambda item: 0,
+    most_weight: int = 0,
 ) -> list[list[Item]]:
     """Return the items in pieces. Each has up to ``most_items`` and up to ``most_weight``, or one item."""
     pieces: list[list[Item]] = []
@@ -66,30 +70,52 @@ def pieces_of(
     return pieces
 
 
-class LimitedWork(ABC, Generic[Item]):
+class LimitedWork(Generic[Item, ItemResult]):
     """The work of one request that is refused if its records are too many, or too large.
 
-    Kafka writes the records of such a request in one batch. Here each piece has a batch, so a trial comes
-    first: all items are decided, and nothing is written. Only if others change the state so much that the
-    records become too many after the trial, a request is refused of which some is written.
+    Kafka writes the records of such a request in one batch. So does this if there is one piece. Several have
+    a batch each, so a trial comes first: all items are decided, and nothing is written. Only if others change
+    the state so much that the records become too many after the trial, a request is refused of which some is
+    written.
+
+    ``decide_items`` returns the results and the records of some items, ``respond`` the response with all
+    results.
     """
 
     def __init__(
-        self, kind: WorkKind, pieces: Sequence[Sequence[Item]], *, validate_only: bool = False
+        self,
+        kind: WorkKind,
+        pieces: Sequence[Sequence[Item]],
+        decide_items: Callable[
+            [ControllerState, Sequence[Item]], tuple[list[ItemResult], Sequence[VersionedRecord]]
+        ],
+        respond: Callable[[list[ItemResult]], Message],
+        *,
+        validate_only: bool = False,
     ) -> None:
         self.key = WorkKey(kind)
         self._pieces = pieces
+        self._decide_items = decide_items
+        self._respond = respond
         self._validate_only = validate_only
         self._is_trial = True
         self._decided = 0
         self._records = 0
+        self._results: list[ItemResult] = []
+
+    def begin(self, state: ControllerState, context: Context) -> Result:
+        """Return the whole decision if there is one piece; otherwise the first, and what is left."""
+        if len(self._pieces) > 1:
+            return Result.of_work(self, state, context)
+        results, records = self._decide_items(state, self._pieces[0] if self._pieces else ())
+        return Result(self._respond(results), records, validate_only=self._validate_only)
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Decide about the next items. Raises ApiError(POLICY_VIOLATION) for too many records."""
         if self._decided == 0:
-            self._records = 0
-            self.begin()
-        records = self.decide_items(state, self._pieces[self._decided])
+            self._records, self._results = 0, []
+        results, records = self._decide_items(state, self._pieces[self._decided])
+        self._results += results
         self._records += len(records)
         if self._records > MAX_RECORDS_PER_BATCH:
             raise ApiError(
@@ -101,17 +127,5 @@ class LimitedWork(ABC, Generic[Item]):
         is_trial, is_last = self._is_trial, ends and (self._validate_only or not self._is_trial)
         if ends:
             self._is_trial, self._decided = False, 0
-        response = self.response() if is_last else None
+        response = self._respond(self._results) if is_last else None
         return Piece(records, is_last, response=response, atomic=True, is_trial=is_trial)
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Forget all results."""
-
-    @abstractmethod
-    def decide_items(self, state: ControllerState, items: Sequence[Item]) -> Sequence[VersionedRecord]:
-        """Return the records for some of the items, and note their results."""
-
-    @abstractmethod
-    def response(self) -> Message:
-        """Return the response, when all items are decided."""

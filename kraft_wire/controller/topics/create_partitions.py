@@ -58,39 +58,18 @@ def handle(
         else:
             results.append(_refusal(topic.name))
     check_partition_total(sum(max(_additional(state, topic), 0) for topic in permitted))
-    if len(permitted) > TOPICS_A_PIECE:
-        return Result.of_work(_AdditionWork(request, permitted, results, context), state, context)
-    added, records = _add(state, permitted, context)
-    response = CreatePartitionsResponse(results=results + added)
-    return Result(response, records, validate_only=request.validate_only)
 
+    def add(
+        state: ControllerState, topics: Sequence[CreatePartitionsTopic]
+    ) -> tuple[list[CreatePartitionsTopicResult], Records]:
+        return _add(state, topics, context)
 
-class _AdditionWork(LimitedWork[CreatePartitionsTopic]):
-    """The new partitions of one request, those of some topics in each step."""
+    def respond(added: list[CreatePartitionsTopicResult]) -> CreatePartitionsResponse:
+        return CreatePartitionsResponse(results=results + added)
 
-    def __init__(
-        self,
-        request: CreatePartitionsRequest,
-        topics: Sequence[CreatePartitionsTopic],
-        failures: Sequence[CreatePartitionsTopicResult],
-        context: Context,
-    ) -> None:
-        pieces = pieces_of(topics, TOPICS_A_PIECE, lambda topic: 0, 0)
-        super().__init__(WorkKind.CREATE_PARTITIONS, pieces, validate_only=request.validate_only)
-        self._failures = failures
-        self._context = context
-        self._results: list[CreatePartitionsTopicResult] = []
-
-    def begin(self) -> None:
-        self._results = []
-
-    def decide_items(self, state: ControllerState, items: Sequence[CreatePartitionsTopic]) -> Records:
-        results, records = _add(state, items, self._context)
-        self._results += results
-        return records
-
-    def response(self) -> CreatePartitionsResponse:
-        return CreatePartitionsResponse(results=[*self._failures, *self._results])
+    pieces = pieces_of(permitted, TOPICS_A_PIECE)
+    work = LimitedWork(WorkKind.CREATE_PARTITIONS, pieces, add, respond, validate_only=request.validate_only)
+    return work.begin(state, context)
 
 
 def _add(

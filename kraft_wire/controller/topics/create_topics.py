@@ -73,12 +73,18 @@ def handle(state: ControllerState, request: CreateTopicsRequest, version: int, c
     check_partition_total(sum(_partition_count(state, topic) for topic in creatable))
     failures = list(_refusals(occurrences, permitted))
     pieces = pieces_of(creatable, TOPICS_A_PIECE, _config_chars, CHARS_A_PIECE)
-    if len(pieces) > 1:
-        return Result.of_work(_CreationWork(request, version, context, pieces, failures), state, context)
-    creation = _Creation(state, version, context)
-    results = [creation.create(topic) for topic in creatable]
-    response = CreateTopicsResponse(topics=results + failures)
-    return Result(response, creation.records, validate_only=request.validate_only)
+
+    def create(
+        state: ControllerState, topics: Sequence[CreatableTopic]
+    ) -> tuple[list[CreatableTopicResult], Records]:
+        creation = _Creation(state, version, context)
+        return [creation.create(topic) for topic in topics], creation.records
+
+    def respond(results: list[CreatableTopicResult]) -> CreateTopicsResponse:
+        return CreateTopicsResponse(topics=results + failures)
+
+    work = LimitedWork(WorkKind.CREATE_TOPICS, pieces, create, respond, validate_only=request.validate_only)
+    return work.begin(state, context)
 
 
 def _permitted(names: Iterable[str], context: Context) -> set[str]:
@@ -115,35 +121,6 @@ def _partition_count(state: ControllerState, topic: CreatableTopic) -> int:
     if topic.num_partitions == _USE_DEFAULT:
         return state.settings.num_partitions
     return max(topic.num_partitions, 0)
-
-
-class _CreationWork(LimitedWork[CreatableTopic]):
-    """The creation of one request's topics, some in each step."""
-
-    def __init__(
-        self,
-        request: CreateTopicsRequest,
-        version: int,
-        context: Context,
-        pieces: Sequence[Sequence[CreatableTopic]],
-        failures: Sequence[CreatableTopicResult],
-    ) -> None:
-        super().__init__(WorkKind.CREATE_TOPICS, pieces, validate_only=request.validate_only)
-        self._version = version
-        self._context = context
-        self._failures = failures
-        self._results: list[CreatableTopicResult] = []
-
-    def begin(self) -> None:
-        self._results = []
-
-    def decide_items(self, state: ControllerState, items: Sequence[CreatableTopic]) -> Records:
-        creation = _Creation(state, self._version, self._context)
-        self._results += map(creation.create, items)
-        return creation.records
-
-    def response(self) -> CreateTopicsResponse:
-        return CreateTopicsResponse(topics=[*self._results, *self._failures])
 
 
 class _Creation:

@@ -60,31 +60,16 @@ def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, c
     pieces = pieces_of(
         deletable.items(), TOPICS_A_PIECE, lambda item: _partition_count(state, item[0]), PARTITIONS_A_PIECE
     )
-    if len(pieces) > 1:
-        return Result.of_work(_DeletionWork(pieces, wanted), state, context)
-    results, records = _delete(state, deletable.items(), wanted.ids)
-    return Result(DeleteTopicsResponse(responses=wanted.failures + results), records)
 
+    def delete(
+        state: ControllerState, topics: Sequence[_Deletable]
+    ) -> tuple[list[DeletableTopicResult], Records]:
+        return _delete(state, topics, wanted.ids)
 
-class _DeletionWork(LimitedWork[_Deletable]):
-    """The deletion of one request's topics, some in each step."""
+    def respond(results: list[DeletableTopicResult]) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(responses=wanted.failures + results)
 
-    def __init__(self, pieces: Sequence[Sequence[_Deletable]], wanted: _Wanted) -> None:
-        super().__init__(WorkKind.DELETE_TOPICS, pieces)
-        self._failures = wanted.failures
-        self._ids = wanted.ids
-        self._results: list[DeletableTopicResult] = []
-
-    def begin(self) -> None:
-        self._results = []
-
-    def decide_items(self, state: ControllerState, items: Sequence[_Deletable]) -> Records:
-        results, records = _delete(state, items, self._ids)
-        self._results += results
-        return records
-
-    def response(self) -> DeleteTopicsResponse:
-        return DeleteTopicsResponse(responses=[*self._failures, *self._results])
+    return LimitedWork(WorkKind.DELETE_TOPICS, pieces, delete, respond).begin(state, context)
 
 
 def _delete(
@@ -95,7 +80,7 @@ def _delete(
     present: list[Uuid] = []
     for topic_id, name in topics:
         result = DeletableTopicResult(name=name, topic_id=topic_id)
-        if state.metadata.topics.by_id(topic_id) is None:
+        if state.metadata.topics.find_rows(topic_id) is None:
             by_id, by_name = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             result.error_code = int(by_id if topic_id in given_by_id else by_name)
             result.error_message = f"there is no topic {name}"
