@@ -22,10 +22,11 @@ PAD: Final = -1
 """The filler of a row's lists up to the columns' width. It is never a broker's id or a directory's number."""
 
 
-def grown(old: NDArray[Number], kept: int, shape: tuple[int, ...], fill: int) -> NDArray[Number]:
-    """Return a column of this shape, with the first ``kept`` rows of ``old``, and ``fill`` elsewhere."""
+def grown(old: NDArray[Number], shape: tuple[int, ...], fill: int) -> NDArray[Number]:
+    """Return a column of this shape, with what is in ``old``, and ``fill`` elsewhere."""
     if old.shape == shape:
         return old
+    kept = len(old)
     new = np.empty(shape, old.dtype)
     if old.ndim == 1:
         new[:kept] = old[:kept]
@@ -66,7 +67,7 @@ def lengthened(column: NDArray[Number], rows: int, fill: int) -> NDArray[Number]
     kept = len(column)
     shape = (rows, *column.shape[1:])
     if sys.getrefcount(column) != _references_of_one_owner():
-        return grown(column, kept, shape, fill)
+        return grown(column, shape, fill)
     column.resize(shape, refcheck=False)
     column[kept:] = fill
     return column

@@ -146,7 +146,7 @@ class PartitionColumns:
     def __init__(self) -> None:
         self.directory_numbers = DirectoryNumbers()
         self.elrs = ElrColumns()
-        self.width = 0
+        self.width = _FIRST_WIDTH
         self._rows = 0
         self.leader: Int32s = np.empty(0, np.int32)
         self.leader_epoch: Int32s = np.empty(0, np.int32)
@@ -154,10 +154,11 @@ class PartitionColumns:
         self.recovery_state: NDArray[np.int8] = np.empty(0, np.int8)
         self.owner: Int32s = np.empty(0, np.int32)
         self.rare: NDArray[np.bool_] = np.empty(0, np.bool_)
-        self.replicas: Int32s = np.empty((0, 0), np.int32)
-        self.isr: Int32s = np.empty((0, 0), np.int32)
-        self.directories: Int32s = np.empty((0, 0), np.int32)
-        self._resize(_FIRST_ROWS, _FIRST_WIDTH)
+        self.replicas: Int32s = np.empty((0, _FIRST_WIDTH), np.int32)
+        self.isr: Int32s = np.empty((0, _FIRST_WIDTH), np.int32)
+        self.directories: Int32s = np.empty((0, _FIRST_WIDTH), np.int32)
+        self._view()
+        self._lengthen(_FIRST_ROWS)
 
     @property
     def size_bytes(self) -> int:
@@ -186,7 +187,7 @@ class PartitionColumns:
         replicas = partition.replicas
         isr = partition.isr
         if len(replicas) > self.width or len(isr) > self.width:
-            self._resize(self._rows, max(len(replicas), len(isr)))
+            self._widen(max(len(replicas), len(isr)))
         self._leader[row] = partition.leader
         self._leader_epoch[row] = partition.leader_epoch
         self._partition_epoch[row] = partition.partition_epoch
@@ -263,7 +264,7 @@ class PartitionColumns:
         may be narrower or wider than the columns are now."""
         width = block.replicas.shape[1]
         if width > self.width:
-            self._resize(self._rows, width)
+            self._widen(width)
         self.owner[rows] = owner
         self.leader[rows] = block.leader
         self.leader_epoch[rows] = block.leader_epoch
@@ -307,7 +308,7 @@ class PartitionColumns:
         """
         width = changes.isr.shape[1]
         if width > self.width:
-            self._resize(self._rows, width)
+            self._widen(width)
         led = changes.leader != NO_LEADER_CHANGE
         self.leader[rows[led]] = changes.leader[led]
         np.add.at(self.leader_epoch, rows[led], 1)
@@ -335,18 +336,11 @@ class PartitionColumns:
         self.elrs.reserve(rows)
         self._view()
 
-    def _resize(self, rows: int, width: int) -> None:
-        kept, self._rows, self.width = self._rows, rows, width
-        self.leader = grown(self.leader, kept, (rows,), FREE)
-        self.leader_epoch = grown(self.leader_epoch, kept, (rows,), 0)
-        self.partition_epoch = grown(self.partition_epoch, kept, (rows,), 0)
-        self.recovery_state = grown(self.recovery_state, kept, (rows,), 0)
-        self.owner = grown(self.owner, kept, (rows,), 0)
-        self.rare = grown(self.rare, kept, (rows,), 0)
-        self.replicas = grown(self.replicas, kept, (rows, width), PAD)
-        self.isr = grown(self.isr, kept, (rows, width), PAD)
-        self.directories = grown(self.directories, kept, (rows, width), PAD)
-        self.elrs.reserve(rows)
+    def _widen(self, width: int) -> None:
+        self.width = width
+        self.replicas = grown(self.replicas, (self._rows, width), PAD)
+        self.isr = grown(self.isr, (self._rows, width), PAD)
+        self.directories = grown(self.directories, (self._rows, width), PAD)
         self._view()
 
     def _view(self) -> None:

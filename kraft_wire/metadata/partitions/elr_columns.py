@@ -166,14 +166,10 @@ class ElrColumns:
 
     def _widen(self, width: int) -> None:
         if width > self._width:
-            self._resize(self._rows, width)
-
-    def _resize(self, rows: int, width: int) -> None:
-        kept = len(self._last_known)
-        self._width = width
-        self._members = grown(self._members, kept, (rows, width), PAD)
-        self._last_known = grown(self._last_known, kept, (rows,), NO_LEADER)
-        self._view()
+            self._width = width
+            self._members = grown(self._members, (self._rows, width), PAD)
+            self._last_known = grown(self._last_known, (self._rows,), NO_LEADER)
+            self._view()
 
     def _view(self) -> None:
         self._flat = self._members.reshape(-1).data
