@@ -13,6 +13,7 @@ from compat.benches.controller.load import Measured, repeat_for, run_closed_loop
 from compat.harness.kafka.cluster import NEWEST_KAFKA, ControllerKind, make_controller, random_cluster_id
 from compat.harness.kafka.nodes import JvmController, OurController
 from compat.harness.kafka.pretend_broker import PretendBroker
+from compat.harness.kafka.quorum import Controller
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.processes import ProcessFailed, Workspace
 from compat.harness.waiting import WaitTimeout
@@ -87,11 +88,11 @@ def measure(kind: ControllerKind, folder: Path, tools: ToolServer, sizes: Sizes)
     for nth in range(1, sizes.starts):
         with Workspace(folder / f"{kind}-{nth}") as workspace:
             controller, _ = _formatted(kind, workspace, tools)
-            start_ups.append(_start(controller))
+            start_ups.append(start_and_write(controller))
             controller.stop()
     with Workspace(folder / f"{kind}-{sizes.starts}") as workspace:
         controller, cluster_id = _formatted(kind, workspace, tools)
-        start_ups.append(_start(controller))
+        start_ups.append(start_and_write(controller))
         return _load(controller, cluster_id, statistics.median(start_ups), sizes)
 
 
@@ -106,14 +107,17 @@ def _formatted(
     return controller, cluster_id
 
 
-def _start(controller: JvmController | OurController) -> float:
-    """Start a controller and return the seconds until its first write is answered."""
+def start_and_write(controller: Controller, within_s: float = 60.0) -> float:
+    """Start a controller and return the seconds until its first write is answered.
+
+    Raises ProcessFailed and WaitTimeout.
+    """
     began = time.perf_counter()
     controller.start()
     while not write_succeeds(controller.port):
         if not controller.running_process.running:
             raise ProcessFailed(f"{controller.name} ended\n{controller.running_process.tail()}")
-        if time.perf_counter() - began > 60:
+        if time.perf_counter() - began > within_s:
             raise WaitTimeout(f"{controller.name} accepted no write\n{controller.running_process.tail()}")
         time.sleep(0.002)
     return time.perf_counter() - began

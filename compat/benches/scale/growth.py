@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from compat.benches.controller.measure import write_succeeds
+from compat.benches.controller.measure import start_and_write
 from compat.benches.scale.creation import create_topics
 from compat.benches.scale.ends import SESSION_TIMEOUT_MS, EndSizes, settled_bytes, shut_down
 from compat.benches.scale.java_heap import give_heap
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.pretend_broker import PretendBroker
-from compat.harness.kafka.quorum import Controller, ControllerQuorum
+from compat.harness.kafka.quorum import ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.processes import ProcessFailed, Workspace
 from compat.harness.waiting import WaitTimeout
 
-POLL_S = 0.01
 LONGEST_RESTART_S = 300.0
 
 
@@ -64,20 +62,7 @@ def _grow(kind: ControllerKind, size: EndSizes, workspace: Workspace, tools: Too
         grown = msgspec.structs.replace(grown, broker_end_s=shut_down(controller.port, stopping))
         for broker in others:
             broker.close()
-        return msgspec.structs.replace(grown, restart_s=_restart(controller))
+        controller.stop()
+        return msgspec.structs.replace(grown, restart_s=start_and_write(controller, LONGEST_RESTART_S))
     except (OSError, ProcessFailed, WaitTimeout) as failure:
         return msgspec.structs.replace(grown, failure=str(failure).splitlines()[0])
-
-
-def _restart(controller: Controller) -> float:
-    """Stop the controller and start it again; return the seconds from its start to its first write."""
-    controller.stop()
-    began = time.perf_counter()
-    controller.start()
-    while not write_succeeds(controller.port):
-        if not controller.running_process.running:
-            raise ProcessFailed(f"{controller.name} ended")
-        if time.perf_counter() - began > LONGEST_RESTART_S:
-            raise WaitTimeout(f"no write within {LONGEST_RESTART_S:g} s of the restart")
-        time.sleep(POLL_S)
-    return time.perf_counter() - began
