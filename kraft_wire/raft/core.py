@@ -41,7 +41,7 @@ from kraft_wire.raft.membership import voter_records
 from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.peers import discovery_peers, other_voters, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.roles import Follower, Role
+from kraft_wire.raft.roles import Follower, Role, live_leader_id
 
 
 class RaftCore:
@@ -83,7 +83,7 @@ class RaftCore:
         self._answer_waiting(seen)
         duties.send_due_requests(quorum)
         if self._leading() != leading:
-            quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, quorum.leader_id))
+            quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, self.live_leader_id))
         self._next_deadline_ms = self._find_next_deadline_ms()
         return quorum.take_effects()
 
@@ -142,7 +142,7 @@ class RaftCore:
     def _leading(self) -> tuple[object, ...]:
         """The state that ``RoleChanged`` reports."""
         quorum = self._quorum
-        return quorum.state.ROLE, quorum.epoch, quorum.leader_id
+        return quorum.state.ROLE, quorum.epoch, quorum.leader_id, self.live_leader_id
 
     # The state that other packages may read.
 
@@ -172,6 +172,11 @@ class RaftCore:
     def leader_id(self) -> int | None:
         """The leader of the epoch; None if there is none or it is unknown."""
         return self._quorum.leader_id
+
+    @property
+    def live_leader_id(self) -> int | None:
+        """The leader, as far as this node believes that it leads; None if it knows that nobody does."""
+        return live_leader_id(self._quorum.state)
 
     @property
     def leader_peer(self) -> Peer | None:

@@ -153,7 +153,8 @@ class HighWatermarkAdvanced(msgspec.Struct, frozen=True, gc=False):
 
 
 class RoleChanged(msgspec.Struct, frozen=True):
-    """The node's role, epoch or leader has changed. ``leader_id`` is None while no leader is known."""
+    """The node's role, epoch or leader has changed. ``leader_id`` is None while, as far as it knows, nobody
+    leads (``roles.live_leader_id``)."""
 
     role: Role
     epoch: int

@@ -34,12 +34,6 @@ class Role(Enum):
     RESIGNED = "Resigned"
 
 
-def live_leader_id(role: Role, leader_id: int | None) -> int | None:
-    """Return the leader, as far as a node in this role believes that it leads. A candidate and a resigned
-    leader only remember the leader of their epoch."""
-    return leader_id if role in (Role.LEADER, Role.FOLLOWER) else None
-
-
 class EpochRule(Enum):
     """The relation between a transition's new epoch and the old one."""
 
@@ -268,6 +262,17 @@ class Resigned(msgspec.Struct, frozen=True):
 
 
 RoleState = Unattached | Prospective | Candidate | Leader | Follower | Resigned
+
+
+def live_leader_id(state: RoleState) -> int | None:
+    """Return the leader, as far as a node in this state believes that it leads.
+
+    A prospective node, a follower of a leader that is gone and a leader that has resigned only remember the
+    leader of their epoch.
+    """
+    if isinstance(state, Follower) and state.following.leader_is_gone:
+        return None
+    return state.leader_id if isinstance(state, (Leader, Follower)) else None
 
 
 def check_transition(old: RoleState, new: RoleState) -> None:

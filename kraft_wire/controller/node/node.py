@@ -42,7 +42,6 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Now
-from kraft_wire.raft.roles import live_leader_id
 
 NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded
 
@@ -189,7 +188,7 @@ class Node:
         self._outbox.emit(effect)
 
     def _copy_raft_state(self) -> None:
-        leader_id = live_leader_id(self.core.role, self.core.leader_id)
+        leader_id = self.core.live_leader_id
         self.state.leader_id = -1 if leader_id is None else leader_id
         self.state.epoch = self.core.epoch
         self.state.kraft_version = self.core.kraft_version

@@ -9,7 +9,6 @@ from kraft_wire.controller.node import effects as nx
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import Now, ShutDown
-from kraft_wire.raft.roles import live_leader_id
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
 
@@ -35,11 +34,10 @@ class NodeReports:
     def _role(self, effect: fx.RoleChanged) -> None:
         # A node that stands for election in vain changes its role again and again: only another epoch or
         # another leader is worth more than a debug line.
-        leader_id = live_leader_id(effect.role, effect.leader_id)
-        leader = effect.epoch, leader_id
+        leader = effect.epoch, effect.leader_id
         report = log.debug if leader == self._reported_leader else log.info
         self._reported_leader = leader
-        report("role changed", role=effect.role.value, epoch=effect.epoch, leader_id=leader_id)
+        report("role changed", role=effect.role.value, epoch=effect.epoch, leader_id=effect.leader_id)
 
     def _leadership(self, effect: fx.BecameLeader) -> None:
         log.info("became leader", epoch=effect.epoch, epoch_start_offset=effect.epoch_start_offset)

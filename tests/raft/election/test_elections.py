@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.errors import NotLeader
 from kraft_wire.raft.roles import Role
-from tests.raft.core_quorum import CoreQuorum, values
+from tests.raft.core_quorum import CoreQuorum, QuorumNode, values
 
 FETCH_TIMEOUT_MS = 2000
 SEEDS = range(25)
@@ -124,6 +124,37 @@ def test_a_follower_that_loses_its_connection_to_a_live_leader_comes_back(quorum
     leader.propose(b"a")
     quorum.run_until(quorum.agree)
     assert (quorum.leaders, leader.running.epoch) == ([leader], epoch)
+
+
+def _named_leaders(node: QuorumNode, from_effect: int) -> list[tuple[Role, int | None]]:
+    changes = (effect for effect in node.effects[from_effect:])
+    return [(each.role, each.leader_id) for each in changes if isinstance(each, raft_effects.RoleChanged)]
+
+
+def test_the_last_voter_follows_a_leader_that_is_gone_and_names_none(quorum: CoreQuorum) -> None:
+    """Between two pre-votes that nobody answers."""
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    other, last = quorum.followers()
+    seen = len(last.effects)
+    other.crash()
+    leader.crash()
+    quorum.run_for(20_000)
+    named = _named_leaders(last, seen)
+    assert {role for role, _ in named} == {Role.PROSPECTIVE, Role.FOLLOWER}
+    assert {leader_id for _, leader_id in named} == {None}
+    assert (last.running.leader_id, last.running.live_leader_id) == (leader.id, None)
+
+
+def test_a_follower_names_its_leader_again_when_it_answers(quorum: CoreQuorum) -> None:
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    unlucky = quorum.followers()[0]
+    seen = len(unlucky.effects)
+    quorum.break_connections(leader.id, of=unlucky.id)
+    quorum.run_for(FETCH_TIMEOUT_MS)
+    assert _named_leaders(unlucky, seen)[0][1] is None
+    assert _named_leaders(unlucky, seen)[-1] == (Role.FOLLOWER, leader.id)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

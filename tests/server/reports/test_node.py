@@ -41,7 +41,7 @@ def test_only_another_epoch_or_leader_is_worth_more_than_a_debug_line(
 
 def test_a_candidate_has_no_leader(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    roles = [RoleChanged(Role.FOLLOWER, 3, 1), RoleChanged(Role.PROSPECTIVE, 3, 1)]
+    roles = [RoleChanged(Role.FOLLOWER, 3, 1), RoleChanged(Role.PROSPECTIVE, 3, None)]
     NodeReports().stepped(Tick(), roles, NOW)
     assert [record.__dict__["fields"]["leader_id"] for record in caplog.records] == [1, None]
 
