@@ -277,7 +277,7 @@ format: venv
 	$(BIN)/ruff check --fix .
 
 # OPTIONS are those of `python -m compat.benches.controller --help`: `make bench OPTIONS="--only quorum large"`.
-bench: venv kafka
+bench: venv kafka $(COMPILED_STAMP)
 	@$(BIN)/python -m compat.benches.controller $(OPTIONS)
 
 # OPTIONS are those of `python -m compat.benches.scale --help`: `make bench-scale OPTIONS="--partitions 2000000 --brokers 10"`.

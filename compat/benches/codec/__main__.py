@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat.benches.codec import tiers
+from compat.benches import tiers
 from compat.benches.codec.imports import measure_imports
 from compat.benches.codec.measure import FULL, QUICK, measure
 from compat.benches.codec.payloads import Payload, payloads
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 def _measure(options: argparse.Namespace) -> Report:
     effort = msgspec.structs.replace(QUICK, other_ids=options.other_ids) if options.quick else FULL
     machine = this_machine()
-    compiled = tiers.compiled(options.compiled)
+    compiled = tiers.compiled(options.compiled) if options.compiled else tiers.compiled_if_installed()
     with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-codec-") as folder:
         measured = measure(
             codecs(options.codecs, Path(folder), compiled),

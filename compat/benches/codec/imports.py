@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from compat.benches.codec import tiers
+from compat.benches import tiers
 from compat.benches.codec.codecs import WITHOUT_TEST_SUPPORT
 from compat.harness.paths import ROOT
 

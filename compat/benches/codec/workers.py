@@ -13,7 +13,7 @@ from typing import Self
 
 import msgspec
 
-from compat.benches.codec import tiers
+from compat.benches import tiers
 from compat.benches.codec.codecs import KAFKA_PYTHON, KIO, OURS_COMPILED, OURS_PURE
 from compat.harness.kafka.jars import find_jars, java, tool_server_classes
 from compat.harness.paths import ROOT

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from compat.benches import tiers
 from compat.benches.controller.damage import TOPICS, measure_damage
 from compat.benches.controller.failover_pieces import pieces_table
 from compat.benches.controller.large_log import make_large_log
@@ -19,7 +20,7 @@ from compat.benches.controller.table import damage_rows, large_rows, quorum_rows
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.tool_server import ToolServer
-from compat.harness.paths import MissingComponent
+from compat.harness.paths import COMPILED_CODEC, MissingComponent
 from compat.harness.processes import ProcessFailed
 from compat.harness.waiting import WaitTimeout
 
@@ -52,23 +53,26 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _alone(folder: Path) -> None:
-    """one controller"""
+    """one controller, ours with both codecs"""
     sizes = Sizes()
-    figures = _both("one", folder, lambda kind, tools: measure(kind, folder, tools, sizes))
+    pure, java = _both("one", folder, lambda kind, tools: measure(kind, folder, tools, sizes))
+    print("measuring one of ours with the compiled codec ...", flush=True)
+    with ToolServer(folder / "tools.log") as tools:
+        compiled = measure("ours", folder / "compiled", tools, sizes, tiers.compiled(COMPILED_CODEC))
     print(
         f"\none controller; {sizes.partitions_a_topic} partitions per topic, replication factor 3; a bulk "
         f"request has {sizes.bulk_topics} topics of {sizes.bulk_partitions} partitions; start-up is the "
         f"median of {sizes.starts} starts\n"
     )
-    print(table(rows(sizes), *figures))
+    print(table(rows(sizes), {"ours": pure, "compiled": compiled}, java))
 
 
 def _quorum(folder: Path) -> None:
     """three controllers and their failovers"""
     sizes = QuorumSizes()
-    figures = _both("three", folder, lambda kind, tools: measure_quorum(kind, folder, tools, sizes))
+    ours, java = _both("three", folder, lambda kind, tools: measure_quorum(kind, folder, tools, sizes))
     print(f"\nthree controllers; medians of {sizes.failovers} failovers, measured by a client\n")
-    print(table(quorum_rows(), *figures))
+    print(table(quorum_rows(), {"ours": ours}, java))
 
 
 def _failovers(folder: Path) -> None:
@@ -97,23 +101,23 @@ def _large(folder: Path) -> None:
             tail_topics=sizes.tail_topics,
             partitions_a_topic=sizes.partitions_a_topic,
         )
-    figures = _both("three", folder, lambda kind, tools: measure_large(kind, log, folder, tools, sizes))
+    ours, java = _both("three", folder, lambda kind, tools: measure_large(kind, log, folder, tools, sizes))
     print(
         f"\nthree controllers with {log.partitions:,} partitions, in a snapshot of "
         f"{log.snapshot_bytes / 1e6:.0f} MB and {log.tail_bytes / 1e6:.0f} MB of log after it; medians of "
         f"{sizes.failovers} failovers; Java with {JAVA_HEAP}\n"
     )
-    print(table(large_rows(), *figures))
+    print(table(large_rows(), {"ours": ours}, java))
 
 
 def _damage(folder: Path) -> None:
     """a flipped bit in one of three logs"""
-    figures = _both("three", folder, lambda kind, tools: measure_damage(kind, folder, tools))
+    ours, java = _both("three", folder, lambda kind, tools: measure_damage(kind, folder, tools))
     print(
         f"\nA and B commit {TOPICS} topics while C is down, and stop. One bit of B's log is flipped. B and C "
         "start, then A.\nThe table shows how many of the topics all three logs have at the end.\n"
     )
-    print(table(damage_rows(), *figures))
+    print(table(damage_rows(), {"ours": ours}, java))
 
 
 PARTS: dict[str, Callable[[Path], None]] = {

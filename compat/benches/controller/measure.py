@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from compat.benches import tiers
 from compat.benches.controller.load import Measured, repeat_for, run_closed_loop
 from compat.harness.kafka.cluster import NEWEST_KAFKA, ControllerKind, make_controller, random_cluster_id
 from compat.harness.kafka.nodes import JvmController, OurController
@@ -82,26 +84,37 @@ class Sizes(msgspec.Struct, frozen=True):
     heartbeat_s: float = 4.0
 
 
-def measure(kind: ControllerKind, folder: Path, tools: ToolServer, sizes: Sizes) -> Figures:
-    """Start a controller of this kind ``sizes.starts`` times, and put load on the last one."""
+def measure(
+    kind: ControllerKind,
+    folder: Path,
+    tools: ToolServer,
+    sizes: Sizes,
+    environment: Mapping[str, str] = tiers.PURE,
+) -> Figures:
+    """Start a controller of this kind ``sizes.starts`` times, and put load on the last one.
+
+    ``environment`` selects the codec of ours.
+    """
     start_ups = []
     for nth in range(1, sizes.starts):
         with Workspace(folder / f"{kind}-{nth}") as workspace:
-            controller, _ = _formatted(kind, workspace, tools)
+            controller, _ = _formatted(kind, workspace, tools, environment)
             start_ups.append(start_and_write(controller))
             controller.stop()
     with Workspace(folder / f"{kind}-{sizes.starts}") as workspace:
-        controller, cluster_id = _formatted(kind, workspace, tools)
+        controller, cluster_id = _formatted(kind, workspace, tools, environment)
         start_ups.append(start_and_write(controller))
         return _load(controller, cluster_id, statistics.median(start_ups), sizes)
 
 
 def _formatted(
-    kind: ControllerKind, workspace: Workspace, tools: ToolServer
+    kind: ControllerKind, workspace: Workspace, tools: ToolServer, environment: Mapping[str, str]
 ) -> tuple[JvmController | OurController, str]:
     controller = make_controller(workspace, tools, kind, PROPERTIES)
     if isinstance(controller, JvmController):
         controller.jvm_options = JAVA_OPTIONS
+    else:
+        controller.environment = environment
     cluster_id = random_cluster_id()
     controller.format(cluster_id, "--standalone")
     return controller, cluster_id

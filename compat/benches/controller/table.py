@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Generic, TypeVar
 
@@ -78,17 +78,20 @@ def _damage_row(place: float) -> Row[DamageFigures]:
     return Row(f"topics left, a bit flipped at {place:.0%} of B's log", lambda f: f.topics_left[place], "")
 
 
-def table(rows: Sequence[Row[F]], ours: F, java: F) -> str:
-    lines = [_line("", "ours", JAVA_NAME, "", "ours/Java", "goal")]
+def table(rows: Sequence[Row[F]], ours: Mapping[str, F], java: F) -> str:
+    """Return a table with a column for each of ours and one for Java, and the ratios of ours to Java."""
+    lines = [_line("", [*ours, JAVA_NAME], "", [f"{name}/Java" for name in ours], "goal")]
     for row in rows:
-        of_ours, of_java = row.value(ours), row.value(java)
-        ratio = f"{of_ours / of_java:.3f}" if of_java else "–"
-        lines.append(_line(row.title, _figure(of_ours), _figure(of_java), row.unit, ratio, _goal(row)))
+        of_ours, of_java = [row.value(figures) for figures in ours.values()], row.value(java)
+        ratios = [f"{value / of_java:.3f}" if of_java else "–" for value in of_ours]
+        lines.append(_line(row.title, map(_figure, [*of_ours, of_java]), row.unit, ratios, _goal(row)))
     return "\n".join(lines)
 
 
-def _line(title: str, ours: str, java: str, unit: str, ratio: str, goal: str) -> str:
-    return f"{title:46}{ours:>12}{java:>14}  {unit:14}{ratio:>10}  {goal:>9}"
+def _line(title: str, figures: Iterable[str], unit: str, ratios: Iterable[str], goal: str) -> str:
+    columns = "".join(f"{figure:>14}" for figure in figures)
+    compared = "".join(f"{ratio:>15}" for ratio in ratios)
+    return f"{title:46}{columns}  {unit:14}{compared}  {goal:>9}"
 
 
 def _goal(row: Row[F]) -> str:

@@ -224,7 +224,10 @@ class JvmController(JvmNode):
 
 
 class OurController(Node):
-    """Our controller, run by the installed ``kraft-wire`` command; alone in its quorum like JvmController."""
+    """Our controller, run by the installed ``kraft-wire`` command; alone in its quorum like JvmController.
+
+    ``environment`` holds variables for its process, beside ours.
+    """
 
     def __init__(
         self,
@@ -240,6 +243,7 @@ class OurController(Node):
         self.write_properties(
             controller_properties(node_id, self.address, self.data_folder, extra_properties)
         )
+        self.environment: Mapping[str, str] = {}
 
     def format(self, cluster_id: str, *options: str) -> None:
         """Run ``kraft-wire storage format``."""
@@ -249,7 +253,8 @@ class OurController(Node):
 
     def start(self) -> None:
         command = [*self.place.command_prefix, str(COMMAND), "server", str(self.properties_file)]
-        self.process = self.workspace.start(self.name, command, {"PYTHONUNBUFFERED": "1"})
+        environment = {"PYTHONUNBUFFERED": "1", **self.environment}
+        self.process = self.workspace.start(self.name, command, environment)
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         wait_until_active(self.running_process, self.port, timeout_s)

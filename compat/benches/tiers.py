@@ -13,12 +13,11 @@ PACKAGE = "kraft_wire_compiled"
 PURE: Mapping[str, str] = MappingProxyType({"KRAFT_WIRE_PURE": "1"})
 
 
-def compiled(folder: Path | None) -> Mapping[str, str] | None:
-    """Return the environment for the compiled package in ``folder`` or, if that is None, for the installed
-    one.
+def compiled(folder: Path) -> Mapping[str, str]:
+    """Return the environment for the compiled package in ``folder``."""
+    return {"KRAFT_WIRE_PURE": "", "PYTHONPATH": str(folder)}
 
-    Return None if the package is not installed.
-    """
-    if folder is not None:
-        return {"KRAFT_WIRE_PURE": "", "PYTHONPATH": str(folder)}
+
+def compiled_if_installed() -> Mapping[str, str] | None:
+    """Return the environment for the compiled package that is installed; None if it isn't."""
     return {"KRAFT_WIRE_PURE": ""} if find_spec(PACKAGE) is not None else None
