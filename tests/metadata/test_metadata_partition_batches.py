@@ -27,6 +27,8 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_m
 from kraft_wire.protocol.uuid import Uuid
 from tests.support.metadata_records import RecordScript, partition_record, topic_record, uuid
 
+pytestmark = pytest.mark.usefixtures("column_width")
+
 BASE = 100
 HIGHEST = 2**31 - 1
 

@@ -31,6 +31,8 @@ from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
 from tests.support.metadata_records import BROKERS, RecordScript, partition_record, topic_record, uuid
 
+pytestmark = pytest.mark.usefixtures("column_width")
+
 
 def after(*records: Message) -> MetadataState:
     state = MetadataState()

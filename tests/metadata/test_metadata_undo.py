@@ -15,6 +15,8 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from tests.support.metadata_records import RecordScript, broker_record, partition_record, topic_record
 
+pytestmark = pytest.mark.usefixtures("column_width")
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 

@@ -82,6 +82,6 @@ def min_isrs(view: ClusterView, rows: Rows) -> Int32s:
     values = view.topic_values([topic.name for topic in places.topics], MIN_INSYNC_REPLICAS)
     configured = np.array(list(map(int, values)), np.int32)
     firsts = np.array([topic.start for topic in places.topics], np.intp)
-    factors = count_members(partitions.columns.replicas[firsts])
+    factors = partitions.replication_factors(firsts)
     at_most = np.where(factors == 0, configured, factors)  # without a partition 0 there is no limit
     return np.repeat(np.minimum(configured, at_most), places.counts)

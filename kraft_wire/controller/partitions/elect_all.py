@@ -13,7 +13,6 @@ from kraft_wire.controller.decision.work import ALL_BROKERS, Piece, WorkKey, Wor
 from kraft_wire.controller.partitions.election_results import failure, success
 from kraft_wire.controller.partitions.elections import Elections
 from kraft_wire.controller.partitions.partition_change import Election
-from kraft_wire.metadata.partitions.cells import unpadded
 from kraft_wire.metadata.partitions.column_changes import PartitionChanges
 from kraft_wire.metadata.partitions.partitions import Partitions
 from kraft_wire.metadata.state import MetadataState
@@ -74,9 +73,9 @@ class ElectAll:
 
     def _note(self, partitions: Partitions, rows: Rows, elected: Mask) -> None:
         places = partitions.places(rows)
-        replicas = iter(partitions.columns.replicas[rows[~elected]].tolist())
+        replicas = iter(partitions.replicas_in(rows[~elected]))
         results = [
-            success(index) if is_elected else failure(index, self._election, unpadded(next(replicas)))
+            success(index) if is_elected else failure(index, self._election, next(replicas))
             for index, is_elected in zip(places.indexes.tolist(), elected.tolist(), strict=True)
         ]
         end = 0

@@ -20,6 +20,7 @@ Number = TypeVar("Number", "np.int32", "np.int8", "np.bool_")
 
 PAD: Final = -1
 """The filler of a row's lists up to the columns' width. It is never a broker's id or a directory's number."""
+_ROWS_AT_ONCE: Final = 1 << 14
 
 
 def grown(old: NDArray[Number], shape: tuple[int, ...], fill: int) -> NDArray[Number]:
@@ -70,6 +71,23 @@ def lengthened(column: NDArray[Number], rows: int, fill: int) -> NDArray[Number]
         return grown(column, shape, fill)
     column.resize(shape, refcheck=False)
     column[kept:] = fill
+    return column
+
+
+def widened(column: NDArray[Number], width: int, fill: int) -> NDArray[Number]:
+    """Return the column with so many cells in a row, the new ones with ``fill``. The caller owns the only
+    reference; as in ``lengthened``, the memory grows in place. The rows move within it, the last one first.
+    """
+    rows, old_width = column.shape
+    if sys.getrefcount(column) != _references_of_one_owner():
+        return grown(column, (rows, width), fill)
+    column.resize((rows, width), refcheck=False)
+    flat = column.reshape(-1)
+    for end in range(rows, 0, -_ROWS_AT_ONCE):
+        start = max(0, end - _ROWS_AT_ONCE)
+        moving = flat[start * old_width : end * old_width].reshape(-1, old_width).copy()
+        column[start:end, :old_width] = moving
+        column[start:end, old_width:] = fill
     return column
 
 

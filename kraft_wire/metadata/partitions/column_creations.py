@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -10,8 +11,9 @@ import numpy as np
 from kraft_wire.columnar.partition_records import encode_new_partitions, new_partition_values
 from kraft_wire.log.record import encode_records, record_spans
 from kraft_wire.metadata.partitions.columns import Block
-from kraft_wire.metadata.partitions.partition import RECOVERED
+from kraft_wire.metadata.partitions.partition import RECOVERED, Partition
 from kraft_wire.metadata.partitions.partitions import Partitions
+from kraft_wire.metadata.partitions.rare import fits
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
@@ -64,9 +66,15 @@ class NewPartitions(msgspec.Struct, frozen=True):
 
     def apply(self, partitions: Partitions) -> None:
         """Create the partitions. Raises Contradiction if the topic doesn't exist or has other partitions."""
+        if fits(self.replicas.shape[1]):
+            partitions.append_to(self.topic_id, self.first_index, self._block(partitions))
+        else:
+            partitions.append_each(self.topic_id, self.first_index, self._partitions())
+
+    def _block(self, partitions: Partitions) -> Block:
         count = len(self)
         numbers = np.array(partitions.columns.directory_numbers.of(self.directories), np.int32)
-        block = Block(
+        return Block(
             self.replicas[:, 0],
             np.zeros(count, np.int32),
             np.zeros(count, np.int32),
@@ -75,7 +83,12 @@ class NewPartitions(msgspec.Struct, frozen=True):
             self.replicas,
             numbers[self._places()],
         )
-        partitions.append_to(self.topic_id, self.first_index, block)
+
+    def _partitions(self) -> Iterator[Partition]:
+        directories = dict(zip(self.broker_ids.tolist(), self.directories, strict=True))
+        for replicas in map(tuple, self.replicas.tolist()):
+            own = tuple([directories[broker_id] for broker_id in replicas])
+            yield Partition(replicas, replicas, replicas[0], 0, 0, own)
 
     def _places(self) -> NDArray[np.intp]:
         return np.searchsorted(self.broker_ids, self.replicas)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from kraft_wire.metadata.partitions.cells import PAD, copied, grown, lengthened, trim, unpadded
+from kraft_wire.metadata.partitions.cells import PAD, copied, lengthened, trim, unpadded, widened
 from kraft_wire.metadata.partitions.elr_columns import Elr, ElrChanges, ElrColumns
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
@@ -22,6 +22,7 @@ from kraft_wire.metadata.partitions.partition import (
     Ids,
     Partition,
 )
+from kraft_wire.metadata.partitions.rare import Lists, Rare, is_leader
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
@@ -36,10 +37,6 @@ _FIRST_ROWS: Final = 1024
 _FIRST_WIDTH: Final = 3
 _MOST_SPARE_ROWS: Final = 1 << 17
 """The columns grow by so many rows at most, which takes some milliseconds."""
-
-Rare = tuple[Ids, Ids, Ids]
-"""Removing and adding replicas, and a last known ELR that isn't one leader: empty for nearly all
-partitions."""
 
 
 class DirectoryNumbers:
@@ -183,7 +180,7 @@ class PartitionColumns:
         return bool(self._leader[row] == FREE)
 
     def put(self, row: int, partition: Partition) -> None:
-        """Write a partition into a row, except its rare lists and its owner."""
+        """Write a partition into a row, except its rare lists and its owner. A wide one must be narrow."""
         replicas = partition.replicas
         isr = partition.isr
         if len(replicas) > self.width or len(isr) > self.width:
@@ -205,21 +202,30 @@ class PartitionColumns:
 
     def get(self, row: int, rare: Rare) -> Partition:
         """Return the partition in a row that is not FREE."""
-        begin = row * self.width
-        end = begin + self.width
         elr, last_known = self.elrs.get(row)
+        lists = rare.wide or self._lists(row, elr)
         return Partition(
-            unpadded(self._replicas[begin:end].tolist()),
-            unpadded(self._isr[begin:end].tolist()),
+            lists.replicas,
+            lists.isr,
             self._leader[row],
             self._leader_epoch[row],
             self._partition_epoch[row],
-            self.directory_numbers.ids(trim(self._directories[begin:end].tolist())),
+            lists.directories,
             self._recovery_state[row],
-            rare[0],
-            rare[1],
+            rare.removing_replicas,
+            rare.adding_replicas,
+            lists.elr,
+            last_known or rare.last_known_elr,
+        )
+
+    def _lists(self, row: int, elr: Ids) -> Lists:
+        begin = row * self.width
+        end = begin + self.width
+        return Lists(
+            unpadded(self._replicas[begin:end].tolist()),
+            unpadded(self._isr[begin:end].tolist()),
+            self.directory_numbers.ids(trim(self._directories[begin:end].tolist())),
             elr,
-            last_known or rare[2],
         )
 
     def set_owner(self, row: int, owner: int) -> None:
@@ -337,10 +343,11 @@ class PartitionColumns:
         self._view()
 
     def _widen(self, width: int) -> None:
+        self._release_views()
         self.width = width
-        self.replicas = grown(self.replicas, (self._rows, width), PAD)
-        self.isr = grown(self.isr, (self._rows, width), PAD)
-        self.directories = grown(self.directories, (self._rows, width), PAD)
+        self.replicas = widened(self.replicas, width, PAD)
+        self.isr = widened(self.isr, width, PAD)
+        self.directories = widened(self.directories, width, PAD)
         self._view()
 
     def _view(self) -> None:
@@ -369,9 +376,3 @@ class PartitionColumns:
             self._directories,
         ):
             view.release()
-
-
-def is_leader(last_known_elr: Ids) -> bool:
-    """Whether a last known ELR is one leader, which has a column. Other modes of recovery write other lists;
-    Kafka also writes broker -1."""
-    return len(last_known_elr) == 1 and last_known_elr[0] >= 0

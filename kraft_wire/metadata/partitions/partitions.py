@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kraft_wire.metadata.errors import Contradiction
 from kraft_wire.metadata.journal import Inverse, Journal
+from kraft_wire.metadata.partitions.cells import count_members, unpadded
 from kraft_wire.metadata.partitions.columns import (
     FREE,
     Before,
     Block,
     Changes,
     PartitionColumns,
-    Rare,
 )
 from kraft_wire.metadata.partitions.elr_columns import ElrChanges
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
     NO_LEADER,
     NO_LEADER_CHANGE,
+    Ids,
     Partition,
     PartitionRef,
 )
 from kraft_wire.metadata.partitions.places import Places
+from kraft_wire.metadata.partitions.rare import Lists, Rare, narrow, rare_of
 from kraft_wire.metadata.partitions.rare_lists import RareLists
 from kraft_wire.metadata.partitions.regions import Regions
 from kraft_wire.metadata.topics import TopicRows, Topics
@@ -35,7 +37,7 @@ from kraft_wire.protocol.uuid import Uuid
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kraft_wire.metadata.partitions.cells import Int32s, Rows
+    from kraft_wire.metadata.partitions.cells import Int32s, Mask, Rows
 
 
 class _RemovedPartitions(msgspec.Struct, frozen=True):
@@ -110,16 +112,17 @@ class Partitions:
 
     def with_isr_member(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose ISR contains this broker."""
-        return self.refs(self._rows_with(self._columns.isr, broker_id))
+        return self.refs(self.rows_with_isr_member(broker_id, self._all_rows))
 
     def with_replica(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions that have a replica on this broker."""
-        return self.refs(self._rows_with(self._columns.replicas, broker_id))
+        in_columns = np.flatnonzero(self._flat(self._columns.replicas) == broker_id) // self._columns.width
+        return self.refs(self._with_wide(in_columns, self._all_rows, lambda wide: broker_id in wide.replicas))
 
     def led_by_or_isr(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions that this broker leads or whose ISR contains it."""
         either = self._leaders() == broker_id
-        either[self._rows_with(self._columns.isr, broker_id)] = True
+        either[self.rows_with_isr_member(broker_id, self._all_rows)] = True
         return self.refs(np.flatnonzero(either))
 
     def preferred_imbalanced(self) -> list[PartitionRef]:
@@ -132,12 +135,7 @@ class Partitions:
 
     def in_directories(self, broker_id: int, directories: Iterable[Uuid]) -> list[PartitionRef]:
         """Return the partitions whose replica on this broker is in one of the directories."""
-        columns = self._columns
-        numbers = [columns.directory_numbers.known(directory) for directory in directories]
-        known = np.array([number for number in numbers if number is not None], np.int32)
-        cells = np.flatnonzero(self._flat(columns.replicas) == broker_id)
-        inside = np.isin(self._flat(columns.directories)[cells], known)
-        return self.refs(cells[inside] // columns.width)
+        return self.refs(self.rows_in_directories(np.arange(self._regions.top), broker_id, directories))
 
     def in_elr(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose eligible leader replicas (KIP-966) contain this broker."""
@@ -146,12 +144,12 @@ class Partitions:
     def with_any_elr(self) -> list[PartitionRef]:
         """Return the partitions that have eligible leader replicas or a last known ELR."""
         in_columns = self.refs(self._columns.elrs.rows_with_any(self._all_rows))
-        others = self._rare.refs(lambda rare: rare[2])
+        others = self._rare.refs(lambda rare: rare.has_elr)
         return [*in_columns, *set(others).difference(in_columns)]
 
     def reassigning(self) -> list[PartitionRef]:
         """Return the partitions whose replicas are being added or removed."""
-        return self._rare.refs(lambda rare: rare[0] or rare[1])
+        return self._rare.refs(lambda rare: rare.removing_replicas or rare.adding_replicas)
 
     # Rows, for decisions about many partitions. They are valid until the next change.
 
@@ -166,20 +164,50 @@ class Partitions:
         rows = cells // self._columns.width
         if len(rows) > 1:
             rows = rows[np.diff(rows, prepend=-1) > 0]
-        found: Rows = rows + window.start
-        return found
+        return self._with_wide(rows + window.start, window, lambda wide: broker_id in wide.isr)
 
     def rows_with_elr_member(self, broker_id: int, window: slice) -> Rows:
         """Return the rows in a window of all rows whose ELR contains this broker, in ascending order."""
-        return self._columns.elrs.rows_with_member(broker_id, window)
+        rows = self._columns.elrs.rows_with_member(broker_id, window)
+        return self._with_wide(rows, window, lambda wide: broker_id in wide.elr)
 
     def rows_in_directories(self, rows: Rows, broker_id: int, directories: Iterable[Uuid]) -> Rows:
         """Return those of the rows whose replica on this broker is in one of the directories."""
-        known = map(self._columns.directory_numbers.known, directories)
+        wanted = set(directories)
+        known = map(self._columns.directory_numbers.known, wanted)
         numbers = np.array([number for number in known if number is not None], np.int32)
         inside = np.isin(self._columns.directories[rows], numbers)
         inside &= self._columns.replicas[rows] == broker_id
-        return rows[inside.any(axis=1)]
+
+        def is_inside(wide: Lists) -> bool:
+            places = zip(wide.replicas, wide.directories, strict=True)
+            return any(id == broker_id and directory in wanted for id, directory in places)
+
+        return self._with_wide(rows[inside.any(axis=1)], rows, is_inside)
+
+    def replicas_in(self, rows: Rows) -> list[Ids]:
+        """Return the replicas of the partitions in these rows."""
+        wide = self._rare.wide(rows)
+        in_columns = map(unpadded, self._columns.replicas[rows].tolist())
+        found = zip(rows.tolist(), in_columns, strict=True)
+        return [wide[row].replicas if row in wide else replicas for row, replicas in found]
+
+    def replication_factors(self, rows: Rows) -> Int32s:
+        """Return the numbers of replicas of the partitions in these rows."""
+        factors = count_members(self._columns.replicas[rows])
+        wide = self._rare.wide(rows)
+        for place in np.flatnonzero(np.isin(rows, list(wide))).tolist():
+            factors[place] = len(wide[int(rows[place])].replicas)
+        return factors
+
+    def has_wide(self, rows: Rows) -> Mask:
+        """Return which rows have partitions whose lists aren't in the columns."""
+        return np.isin(rows, list(self._rare.wide(rows)))
+
+    def _with_wide(self, found: Rows, rows: slice | Rows, wanted: Callable[[Lists], bool]) -> Rows:
+        """Return the rows found in the columns and those of the wide partitions that are wanted."""
+        others = [row for row, wide in self._rare.wide(rows).items() if wanted(wide)]
+        return np.union1d(found, others).astype(np.intp) if others else found
 
     def places(self, rows: Rows) -> Places:
         """Return rows, in ascending order, as topics and indexes, which stay valid when regions move."""
@@ -216,7 +244,7 @@ class Partitions:
         self._write(topic, index, new)
 
     def append(self, topic: TopicRows, block: Block) -> None:
-        """Write partitions after a topic's last one. None of them may have rare fields."""
+        """Write partitions after a topic's last one. None of them may have rare lists."""
         if self._journal.active:
             self._journal.add(self._cut_off, topic, block.leader.size)
         count = block.leader.size
@@ -230,10 +258,19 @@ class Partitions:
 
     def append_to(self, topic_id: Uuid, first_index: int, block: Block) -> None:
         """Write partitions after a topic's last one. Raises Contradiction if their indexes don't follow."""
+        self.append(self._topic_up_to(topic_id, first_index), block)
+
+    def append_each(self, topic_id: Uuid, first_index: int, partitions: Iterable[Partition]) -> None:
+        """Do the same with partitions that don't fit into a block."""
+        topic = self._topic_up_to(topic_id, first_index)
+        for index, partition in enumerate(partitions, first_index):
+            self.place(topic, index, partition)
+
+    def _topic_up_to(self, topic_id: Uuid, end_index: int) -> TopicRows:
         topic = self._topics.rows(topic_id)
-        if topic.extent != first_index:
-            raise Contradiction(f"{topic.name!r} has {topic.extent} partitions, not {first_index}")
-        self.append(topic, block)
+        if topic.extent != end_index:
+            raise Contradiction(f"{topic.name!r} has {topic.extent} partitions, not {end_index}")
+        return topic
 
     def rows_of(self, topics: list[TopicRows], indexes: Int32s) -> Rows:
         """Return the rows of partitions, given by topic and index, up to the first that doesn't exist."""
@@ -259,7 +296,7 @@ class Partitions:
 
     def clear_elr(self, only: TopicRows | None) -> None:
         """Empty the ELRs and the last known ELRs of one topic, or of all. Those that had any have changed."""
-        for topic, index in self._rare.find(lambda rare: rare[2]):
+        for topic, index in self._rare.find(lambda rare: rare.has_elr):
             if only is None or topic is only:
                 self._clear_rare_elr(topic, index)
         window = self._all_rows if only is None else slice(only.start, only.start + only.extent)
@@ -317,8 +354,9 @@ class Partitions:
             topic.count += 1
             topic.extent = max(topic.extent, index + 1)
             self._count += 1
-        self._columns.put(row, partition)
-        self._rare.put(topic, index, partition)
+        rare = rare_of(partition)
+        self._columns.put(row, partition if rare.wide is None else narrow(partition))
+        self._rare.put(topic, index, rare)
 
     def _erase(self, topic: TopicRows, index: int) -> None:
         row = topic.start + index
@@ -388,9 +426,6 @@ class Partitions:
 
     def _flat(self, column: Int32s) -> Int32s:
         return column[: self._regions.top].reshape(-1)
-
-    def _rows_with(self, column: Int32s, broker_id: int) -> Rows:
-        return np.flatnonzero(self._flat(column) == broker_id) // self._columns.width
 
 
 def _start(topic: TopicRows) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from kraft_wire.metadata.partitions.cells import PAD
 if TYPE_CHECKING:
     from kraft_wire.columnar.gather import Positions
     from kraft_wire.metadata.partitions.cells import Int32s, Mask
-
-MAX_REPLICAS: Final = 32
-"""More replicas than this are unusual, and would make the columns too wide."""
 
 
 def given(ragged: Ragged) -> Mask:

@@ -26,7 +26,8 @@ from kraft_wire.metadata.partitions.partition import (
     RECOVERING,
 )
 from kraft_wire.metadata.partitions.partitions import Partitions
-from kraft_wire.metadata.partitions.ragged_lists import MAX_REPLICAS, filled, given, lengths, longest, padded
+from kraft_wire.metadata.partitions.ragged_lists import filled, given, lengths, longest, padded
+from kraft_wire.metadata.partitions.rare import fits
 from kraft_wire.metadata.partitions.replay_elrs import changed_elrs, new_elrs
 from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.message import Message
@@ -118,8 +119,8 @@ class PartitionBatches:
         leader, state = table.numbers("leader"), table.numbers("leader_recovery_state")
         elr, has_usual_elr = new_elrs(table)
         width = max(longest(replicas), longest(isr))
-        if width > MAX_REPLICAS:
-            raise Malformed(f"a partition has more than {MAX_REPLICAS} replicas")
+        if not fits(width):
+            raise Malformed(f"a partition has {width} replicas, too many for columns")
         usual: Mask = (leader >= NO_LEADER) & ((state == RECOVERED) | (state == RECOVERING))
         for name in _RARE:
             if not table.is_empty(name):
@@ -160,8 +161,8 @@ class PartitionBatches:
         topic_ids = table.uuids("topic_id").view("V16").ravel().tolist()
         indexes = table.numbers("partition_id")
         isr = table.ragged("isr")
-        if longest(isr) > MAX_REPLICAS:
-            raise Malformed(f"an ISR has more than {MAX_REPLICAS} members")
+        if not fits(longest(isr)):
+            raise Malformed(f"an ISR has {longest(isr)} members, too many for columns")
         changes = Changes(
             table.numbers("leader"),
             table.numbers("leader_recovery_state"),
@@ -179,6 +180,8 @@ class PartitionBatches:
             return 0
         if changes.elr is not None:
             rows = rows[: changes.elr.end_before_rare(self._partitions.columns.rare[rows])]
+        if (wide := self._partitions.has_wide(rows)).any():
+            rows = rows[: int(wide.argmax())]
         self._partitions.columns.change(rows, changes.part(slice(0, len(rows))))
         return len(rows)
 

@@ -10,7 +10,8 @@ from kraft_wire.columnar.fields import Ragged, Table
 from kraft_wire.columnar.gather import Malformed
 from kraft_wire.metadata.partitions.elr_columns import LAST_KNOWN_UNCHANGED, Elr, ElrChanges
 from kraft_wire.metadata.partitions.partition import NO_LEADER
-from kraft_wire.metadata.partitions.ragged_lists import MAX_REPLICAS, given, lengths, longest, padded
+from kraft_wire.metadata.partitions.ragged_lists import given, lengths, longest, padded
+from kraft_wire.metadata.partitions.rare import fits
 
 if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.cells import Int32s, Mask
@@ -40,8 +41,8 @@ def changed_elrs(table: Table) -> tuple[ElrChanges | None, Mask]:
 
 def _padded(members: Ragged) -> Int32s:
     width = longest(members)
-    if width > MAX_REPLICAS:
-        raise Malformed(f"an ELR has more than {MAX_REPLICAS} members")
+    if not fits(width):
+        raise Malformed(f"an ELR has {width} members, too many for columns")
     return padded(members, width)
 
 
