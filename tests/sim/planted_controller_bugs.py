@@ -25,7 +25,9 @@ from kraft_wire.controller.partitions import (
     column_rules,
     partition_change,
 )
+from kraft_wire.controller.partitions.elections import Elections
 from kraft_wire.controller.partitions.partition_change import NO_RECOVERY_CHANGE, Rules
+from kraft_wire.controller.partitions.slices import Slices
 from kraft_wire.controller.topics import delete_topics
 from kraft_wire.metadata.configs import Configs
 from kraft_wire.metadata.partitions.partition import Partition
@@ -304,6 +306,12 @@ def whoever_is_down_may_lead(patch: Patch) -> None:
 
     patch.attribute(cluster_view, "partition_change", change)
     patch.attribute(column_change, "online_replicas", all_online)
+
+
+@bug("ValidControllerState", "ShutdownLeavesIsrs")
+def a_broker_that_has_arrived_counts_as_active_for_ever(patch: Patch) -> None:
+    """It may be fenced again before the last of the elections that its arrival began."""
+    patch.attribute(Elections, "next_slice", Slices.next_slice)
 
 
 @bug("ValidControllerIsrAndElr")

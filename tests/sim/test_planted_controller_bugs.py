@@ -17,6 +17,7 @@ SECONDS = 60
 SEEDS = 30
 
 FIRST_SEED = {
+    "a_broker_that_has_arrived_counts_as_active_for_ever": 5,
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": 5,
     "heartbeats_of_former_incarnations_count": 4,
 }
@@ -31,6 +32,16 @@ CONDITIONS: dict[str, dict[str, Any]] = {
         "proposals_per_second": 40,
     },
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": {"proposals_per_second": 100},
+    "a_broker_that_has_arrived_counts_as_active_for_ever": {
+        "voters": 3,
+        "brokers": 4,
+        "most_partitions": 30,
+        "handlers": HandlerCost(step_us=50, decided_record_us=30_000, replayed_record_us=500),
+        "slices": SliceLimits(window_rows=2, few_changes=0, most_considered=2),
+        "fault_kinds": ("shut-down-broker", "kill-broker"),
+        "mean_fault_interval_ms": 1500,
+        "proposals_per_second": 5,
+    },
     "a_work_is_done_in_one_step": {
         "voters": 3,
         "brokers": 4,

@@ -37,8 +37,6 @@ class Departure(Slices):
     the ELRs as well (KIP-966), because it may have lost records.
     """
 
-    MISSES_NONE = True
-
     def __init__(
         self, broker_id: int, *, directories: Collection[Uuid] | None = None, forgets: bool = False
     ) -> None:

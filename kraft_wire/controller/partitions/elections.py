@@ -16,7 +16,7 @@ from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.column_change import column_changes
 from kraft_wire.controller.partitions.column_rules import may_be_unclean
 from kraft_wire.controller.partitions.partition_change import Election, Goal
-from kraft_wire.controller.partitions.slices import Slices
+from kraft_wire.controller.partitions.slices import Slice, Slices
 from kraft_wire.metadata.partitions.columns import FREE, Changes
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 
@@ -33,7 +33,7 @@ class Elections(Slices):
 
     PREFERRED ones are for the partitions that their first replica doesn't lead, ONLINE and UNCLEAN ones for
     those without a leader. ONLINE ones are unclean too for topics that allow it; UNCLEAN ones are held for no
-    other topics, unless ``everywhere``. ``arriving`` brokers are about to be unfenced.
+    other topics, unless ``everywhere``. ``arriving`` brokers are unfenced with the first slice.
     """
 
     def __init__(
@@ -43,6 +43,13 @@ class Elections(Slices):
         self._election = election
         self._arriving = arriving
         self._everywhere = everywhere
+
+    def next_slice(self, state: ControllerState) -> Slice:
+        """Return the next elections. From the second slice on, only the metadata says who is active: a broker
+        that has arrived may have gone again."""
+        held = super().next_slice(state)
+        self._arriving = ()
+        return held
 
     def view(self, state: ControllerState) -> ClusterView:
         return ClusterView(state, arriving=self._arriving)

@@ -7,7 +7,7 @@ the same records, but the order of a slice is: those of the columns, then the ot
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,6 +18,8 @@ from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.column_rules import changes_of
 from kraft_wire.metadata.partitions.columns import Changes
 from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
+from kraft_wire.metadata.partitions.partitions import Partitions
+from kraft_wire.metadata.topics import TopicRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,21 +36,26 @@ class Slice(msgspec.Struct, frozen=True):
     is_complete: bool
 
 
+class _Moved(msgspec.Struct):
+    """A topic that has moved, and the index of its next partition to decide about."""
+
+    topic: TopicRows
+    next_index: int = 0
+
+
 class Slices(ABC):
     """A decision about all partitions that ``affected`` finds.
 
-    The rows are passed over in order. A pass that took several steps may have missed partitions whose rows
-    moved meanwhile. If ``MISSES_NONE``, there is another pass, until one finds nothing to change.
+    The rows are passed over in order, once. Between two slices, the partitions of a topic may move to rows
+    that are passed already; those topics come after all rows.
     """
-
-    MISSES_NONE: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.considered: list[Rows] = []
         """The rows that the last slice decided about, valid until it is applied."""
         self._next_row = 0
-        self._changed_in_pass = False
-        self._moves_before_pass = 0
+        self._seen_moves: int | None = None
+        self._moved: list[_Moved] = []
 
     @abstractmethod
     def view(self, state: ControllerState) -> ClusterView:
@@ -71,16 +78,18 @@ class Slices(ABC):
     def next_slice(self, state: ControllerState) -> Slice:
         """Return the changes of the next partitions. They must be applied before the next call."""
         partitions = state.metadata.partitions
-        begins_pass = self._next_row == 0
-        if begins_pass:
-            self._changed_in_pass, self._moves_before_pass = False, partitions.moves
+        self._note_moves(partitions)
         records = self._decide_windows(self.view(state))
-        self._changed_in_pass |= bool(records)
-        if self._next_row < partitions.row_count:
-            return Slice(records, is_complete=False)
-        self._next_row = 0
-        found_nothing = not self._changed_in_pass and partitions.moves == self._moves_before_pass
-        return Slice(records, begins_pass or found_nothing or not self.MISSES_NONE)
+        return Slice(records, self._next_row >= partitions.row_count and not self._moved)
+
+    def _note_moves(self, partitions: Partitions) -> None:
+        """Find the topics that have moved since the last slice."""
+        moved = [] if self._seen_moves is None else partitions.moved_since(self._seen_moves)
+        self._seen_moves = partitions.moves
+        if moved is None:
+            self._next_row = 0
+        else:
+            self._moved += [_Moved(topic) for topic in moved]
 
     def _decide_windows(self, view: ClusterView) -> Records:
         """Decide window after window, until there are enough changes for a step, or no more rows."""
@@ -89,35 +98,52 @@ class Slices(ABC):
         self.considered = []
         unusual_left = limits.most_unusual
         rows_left = limits.most_considered
-        while (
-            self._next_row < partitions.row_count
-            and rows_left > 0
-            and unusual_left > 0
-            and len(found) <= limits.few_changes
-        ):
-            window = slice(self._next_row, min(self._next_row + limits.window_rows, partitions.row_count))
+        while rows_left > 0 and unusual_left > 0 and len(found) <= limits.few_changes:
+            window = self._window(partitions, limits.window_rows)
+            if window is None:
+                break
             rows = self.affected(view, window)
-            self._next_row = window.stop
+            first_left = None
             if len(rows):
-                records, unusual = self._decide(view, rows, unusual_left)
+                records, unusual, first_left = self._decide(view, rows, unusual_left)
                 found = joined(found, records)
                 unusual_left -= unusual
                 rows_left -= len(rows)
+            self._pass(partitions, window.stop if first_left is None else first_left)
         return found
 
-    def _decide(self, view: ClusterView, rows: Rows, most_unusual: int) -> tuple[Records, int]:
+    def _window(self, partitions: Partitions, size: int) -> slice | None:
+        """Return the next rows to decide about, at most so many; None if there are no more."""
+        if self._next_row < partitions.row_count:
+            return slice(self._next_row, min(self._next_row + size, partitions.row_count))
+        while self._moved:
+            topic, index = self._moved[-1].topic, self._moved[-1].next_index
+            if index < topic.extent:
+                return slice(topic.start + index, topic.start + min(index + size, topic.extent))
+            self._moved.pop()
+        return None
+
+    def _pass(self, partitions: Partitions, end: int) -> None:
+        """Note that the rows of this window are decided, up to this one."""
+        if self._next_row < partitions.row_count:
+            self._next_row = end
+        else:
+            self._moved[-1].next_index = end - self._moved[-1].topic.start
+
+    def _decide(self, view: ClusterView, rows: Rows, most_unusual: int) -> tuple[Records, int, int | None]:
         """Return the records for these rows, and how many were decided one by one. If too many are unusual,
-        the next slice begins earlier."""
+        the last of the rows are left for the next slice: return the first of them."""
         usual, changes = self.in_columns(view, rows)
         others = np.flatnonzero(~usual)
+        first_left = None
         if len(others) > most_unusual:
             end = int(others[most_unusual])
-            self._next_row = int(rows[end])
+            first_left = int(rows[end])
             rows, usual, changes = rows[:end], usual[:end], changes.part(slice(0, end))
             others = others[:most_unusual]
         self.considered.append(rows)
         in_columns = changes_of(view, rows[usual], changes.part(usual))
-        return Records([in_columns, self._one_by_one(view, rows[others])]), len(others)
+        return Records([in_columns, self._one_by_one(view, rows[others])]), len(others), first_left
 
     def _one_by_one(self, view: ClusterView, rows: Rows) -> list[VersionedRecord]:
         refs = view.state.metadata.partitions.refs(rows)

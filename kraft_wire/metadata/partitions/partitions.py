@@ -158,6 +158,10 @@ class Partitions:
         """The number of times that the partitions of a topic moved to other rows."""
         return self._regions.moves
 
+    def moved_since(self, moves: int) -> list[TopicRows] | None:
+        """Return the topics that moved since there were so many moves; None if not all are remembered."""
+        return self._regions.moved_since(moves)
+
     def rows_with_isr_member(self, broker_id: int, window: slice) -> Rows:
         """Return the rows in a window of all rows whose ISR contains this broker, in ascending order."""
         cells = np.flatnonzero(self._columns.isr[window].reshape(-1) == broker_id)

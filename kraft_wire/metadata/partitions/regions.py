@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from kraft_wire.protocol.uuid import Uuid
 if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.cells import Rows
 
+_REMEMBERED_MOVES: Final = 10_000
 _NOBODY: Final = TopicRows("", Uuid.ZERO)
 
 
@@ -22,12 +24,13 @@ class Regions:
     """The regions of all topics.
 
     Invariant: ``owners[ordinal]`` is the topic whose rows have that owner. ``moves`` counts the regions that
-    moved to other rows.
+    moved to other rows; the last of them are remembered.
     """
 
     def __init__(self) -> None:
         self.owners: list[TopicRows] = []
         self.moves = 0
+        self._moved: deque[TopicRows] = deque(maxlen=_REMEMBERED_MOVES)
         self._allocator = RowAllocator()
         self._free_ordinals: list[int] = []
 
@@ -58,8 +61,16 @@ class Regions:
             self.columns.reserve(allocator.top)
             self.columns.move(topic.start, topic.extent, start, topic.ordinal)
             self.moves += 1
+            self._moved.append(topic)
             allocator.release(topic.start, topic.capacity)
             topic.start, topic.capacity = start, roomy
+
+    def moved_since(self, moves: int) -> list[TopicRows] | None:
+        """Return the topics that moved since there were so many moves; None if not all are remembered."""
+        count = self.moves - moves
+        if count > len(self._moved):
+            return None
+        return [self._moved[-nth] for nth in range(count, 0, -1)]
 
     def give_up(self, topics: Sequence[TopicRows]) -> None:
         """Free the regions of topics, whose rows are FREE. The topics are in the order of their rows."""

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.configs import ResourceType
-from kraft_wire.metadata.partitions.partition import NO_LEADER, RECOVERING, Partition, PartitionRef
+from kraft_wire.metadata.partitions.partition import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    RECOVERING,
+    Partition,
+    PartitionRef,
+)
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
@@ -113,12 +119,18 @@ class MetadataRules:
         """Check that replicas which join a partition or its ISR exist. Its old members may be
         unregistered."""
         assert self._old is not None
-        joining = {*(record.isr or ()), *(record.replicas or ()), *({record.leader} - {-2, NO_LEADER})}
+        joining = {
+            *(record.isr or ()),
+            *(record.replicas or ()),
+            *({record.leader} - {NO_LEADER_CHANGE, NO_LEADER}),
+        }
         self._check_brokers(record, tuple(sorted(joining - {*self._old.replicas, *self._old.isr})))
         self._check_joining(record, sorted({*(record.isr or ())} - {*self._old.isr}))
+        changed_leader = {record.leader} - {NO_LEADER_CHANGE, NO_LEADER, self._old.leader}
+        self._check_joining(record, changed_leader)
 
     def _check_joining(self, record: Message, broker_ids: Iterable[int]) -> None:
-        """Check that only active brokers join an ISR."""
+        """Check that only active brokers join an ISR, or begin to lead."""
         for id in broker_ids:
             self._check_brokers(record, (id,))
             if not _is_active(self._state.brokers.get(id)):
