@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from kraft_wire.controller.decision.api_table import AnsweredBy, ApiTable
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
@@ -27,7 +27,7 @@ from kraft_wire.controller.node.speculative_writes import (
     prepare,
     prepare_records,
 )
-from kraft_wire.controller.node.works import WorkQueue
+from kraft_wire.controller.node.works import Uncommitted, WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -37,7 +37,7 @@ from kraft_wire.raft.events import Propose
 
 THIS_NODE = Caller(listener="")
 MOST_UNCOMMITTED_RECORDS = 12_000
-"""Works wait while so many records aren't committed, so that they take little memory."""
+"""Works wait while so many of their own records aren't committed, so that they take little memory."""
 
 
 class Decisions:
@@ -66,6 +66,7 @@ class Decisions:
         self._writes = SpeculativeWrites(state)
         self._schedule = Schedule(periodic_tasks(state.settings))
         self._works = WorkQueue(state)
+        self._uncommitted = Uncommitted()
         self._waits = KnownWaits(state.settings.kraft_wire_answer_when_known_ms)
         self._led_since_ms = 0
         self._first_write_offset: int | None = None
@@ -106,6 +107,7 @@ class Decisions:
         the waiting reads."""
         self.is_active = False
         self._schedule.deactivate()
+        self._uncommitted.clear()
         for released in self._waits.take_all():  # they are committed
             self._outbox.reply(released.request.token, released.response)
         for request in [*self._writes.revert(), *self._works.clear()]:
@@ -135,6 +137,7 @@ class Decisions:
             self._first_write_offset = None
             after_ms = self._outbox.now.monotonic_ms - self._led_since_ms
             self._outbox.emit(FirstWrite(self._core.epoch, after_ms))
+        self._uncommitted.committed(high_watermark)
         for released in self._writes.committed(high_watermark):
             self._send(released)
 
@@ -172,7 +175,8 @@ class Decisions:
         self._append(batches, request.request, result.response)
         self._state.sessions.apply(result.session_changes)
         if result.response is None:
-            self._works.add(result.works, request, has_written=bool(batches))
+            is_clients = not api.is_from_cluster
+            self._works.add(result.works, request, is_clients=is_clients, has_written=bool(batches))
             return
         self._works.add(result.works, None)
         changes = bool(batches) and api.is_clients_write
@@ -185,10 +189,13 @@ class Decisions:
 
     @property
     def _can_work(self) -> bool:
-        """Whether there is a work to continue now. Works wait while too much isn't committed yet."""
-        if not self._works or not self._core.accepts_proposals:
-            return False
-        return self._core.log_end_offset - self._writes.committed_offset < MOST_UNCOMMITTED_RECORDS
+        """Whether there is a work to continue now."""
+        has_room = self._uncommitted.records < MOST_UNCOMMITTED_RECORDS
+        return has_room and bool(self._works) and self._core.accepts_proposals
+
+    def abandon(self, token: Hashable) -> None:
+        """Drop what is only for a client that has gone."""
+        self._works.abandon(token)
 
     def continue_work(self) -> None:
         """Decide the next piece of a work, if there is one and it may continue."""
@@ -213,7 +220,9 @@ class Decisions:
             if request is not None:
                 self._fail(request)
             return
+        start_offset = self._core.log_end_offset
         self._append(batches, request.request if request else None, piece.response)
+        self._uncommitted.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(piece.session_changes)
         in_work.has_written |= bool(batches)
         if not piece.is_last:

@@ -141,6 +141,7 @@ class Node:
                     self._raft.drive(event)
             case raft_events.RequestAbandoned(token):
                 self._consumers.abandon(token)
+                self._decisions.abandon(token)
                 self._raft.drive(event)
             case raft_events.ShutDown():
                 self._decisions.stop_periodic_tasks()

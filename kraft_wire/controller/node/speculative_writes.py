@@ -120,11 +120,6 @@ class SpeculativeWrites:
         self._parked: deque[Released] = deque()
         self._committed_offset = 0
 
-    @property
-    def committed_offset(self) -> int:
-        """The high watermark."""
-        return self._committed_offset
-
     def begin(self, committed_offset: int) -> None:
         """Start recording changes, so that they can be undone down to ``committed_offset``."""
         self._committed_offset = committed_offset

@@ -22,6 +22,7 @@ from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResp
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.events import RequestAbandoned
 from tests.controller.controller_harness import directory
 from tests.controller.lone_controller import LoneController, active_controller
 from tests.controller.node.node_requests import create_topic, lose_leadership, register_broker
@@ -157,6 +158,65 @@ def test_a_work_waits_for_the_commit_of_what_it_wrote(
     controller.flush()
     controller.tick()
     assert with_broker(controller, 1) < left
+
+
+def test_clients_writes_that_are_not_committed_hold_no_work_up(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 50)
+    beat(controller, 1, stop=True)
+    controller.ask("bulk", CreateTopicsRequest(topics=[CreatableTopic("bulk", 100, 1)]), 7)
+    left = with_broker(controller, 1)
+    controller.tick()
+    assert with_broker(controller, 1) < left
+
+
+def ask_for_ten_topics(controller: LoneController, name: str) -> None:
+    """Ask for so many topics that they take several steps, a trial first."""
+    topics = [CreatableTopic(f"{name}-{number}", 1, 1) for number in range(10)]
+    controller.ask(name, CreateTopicsRequest(topics=topics), 7)
+
+
+@pytest.fixture
+def two_topics_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(create_topics, "TOPICS_A_PIECE", 2)
+
+
+@pytest.mark.usefixtures("two_topics_a_piece")
+def test_however_many_clients_have_works_a_broker_waits_for_few(controller: LoneController) -> None:
+    for number in range(12):
+        ask_for_ten_topics(controller, f"client-{number}")
+    beat(controller, 1, stop=True)
+    steps = 0
+    while WorkKey(WorkKind.SHUT_DOWN, 1) in controller.state.in_work:
+        controller.tick()
+        controller.flush()
+        steps += 1
+    assert steps <= 15, "three of four steps are its own: alone it takes nine"
+    assert len(controller.state.in_work) == 12
+
+
+@pytest.mark.usefixtures("two_topics_a_piece")
+def test_nothing_is_done_for_a_client_that_has_gone(controller: LoneController) -> None:
+    ask_for_ten_topics(controller, "gone")
+    ask_for_ten_topics(controller, "here")
+    controller.step(RequestAbandoned("gone"))
+    pieces(controller)
+    assert controller.answer("here", CreateTopicsResponse).topics[9].error_code == 0
+    topics = controller.state.metadata.topics
+    assert topics.by_name("gone-0") is None and topics.by_name("here-9") is not None
+
+
+@pytest.mark.usefixtures("two_topics_a_piece")
+def test_what_is_written_in_part_is_completed_though_the_client_has_gone(controller: LoneController) -> None:
+    ask_for_ten_topics(controller, "gone")
+    topics = controller.state.metadata.topics
+    while topics.by_name("gone-0") is None:
+        controller.tick()
+    assert topics.by_name("gone-9") is None
+    controller.step(RequestAbandoned("gone"))
+    pieces(controller)
+    assert topics.by_name("gone-9") is not None
 
 
 def test_a_lost_leadership_ends_works_and_refuses_their_requests(controller: LoneController) -> None:
