@@ -381,6 +381,7 @@ def test_trimming_deletes_segments_wholly_below(log: MetadataLog, tmp_path: Path
     assert log.start_offset == starts[1] - 1
     assert segment_names(tmp_path)[0] == f"{0:020d}.log"
     assert log.delete_before(starts[2] + 1)
+    log.flush()
     assert [int(name[:20]) for name in segment_names(tmp_path)] == starts[2:]
     assert not list(tmp_path.glob(f"{starts[1]:020d}.*"))
     assert log.start_offset == starts[2] + 1
@@ -399,10 +400,30 @@ def test_trimming_deletes_segments_wholly_below(log: MetadataLog, tmp_path: Path
 
 def test_trimming_everything_keeps_the_last_segment(log: MetadataLog, tmp_path: Path) -> None:
     assert log.delete_before(EVERYTHING)
+    log.flush()
     assert log.start_offset == log.end_offset == END
     assert len(segment_names(tmp_path)) == 1
     log.append([data_batch(END, 1)])
     assert log.read(END, EVERYTHING, 1) == data_batch(END, 1)
+
+
+def test_trimming_waits_neither_for_the_disk_nor_for_a_flush(
+    log: MetadataLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop trims, and a flush may take a second on a busy disk."""
+    names = segment_names(tmp_path)
+    flushes: list[object] = []
+    with monkeypatch.context() as watched, log._flushing:  # a flush is in progress
+        watched.setattr(os, "fsync", flushes.append)
+        watched.setattr(os, "fdatasync", flushes.append)
+        trimmed = threading.Thread(target=log.delete_before, args=(EVERYTHING,), daemon=True)
+        trimmed.start()
+        trimmed.join(10)
+        assert not trimmed.is_alive()
+    assert flushes == []
+    assert segment_names(tmp_path) == names
+    log.flush()
+    assert segment_names(tmp_path) == names[-1:]
 
 
 def test_starting_over_at_the_end_of_a_snapshot(log: MetadataLog, tmp_path: Path) -> None:

@@ -162,6 +162,14 @@ def test_deleting(store: SnapshotStore) -> None:
         store.read(ID, 0, 4)
 
 
+def test_deletion_does_not_wait_for_the_disk(store: SnapshotStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(ID, PIECES)
+    flushes: list[object] = []
+    monkeypatch.setattr(os, "fsync", flushes.append)
+    store.delete(ID)
+    assert flushes == []
+
+
 @pytest.mark.parametrize("position", range(len(PIECES[0])))
 def test_a_flipped_bit_is_found(store: SnapshotStore, position: int) -> None:
     store.write(ID, PIECES)

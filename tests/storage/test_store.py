@@ -126,6 +126,7 @@ def test_an_old_snapshot_that_is_bad_keeps_nobody_from_starting(used: Path) -> N
 def test_a_bad_snapshot_that_is_needed_is_refused_and_nothing_changes(used: Path) -> None:
     store = open_store(used)
     store.log.delete_before(30)
+    store.log.flush()
     start_offset = max(10, min(int(path.stem) for path in partition(used).glob("*.log")))
     store.close()
     assert 20 < start_offset <= 30
@@ -168,6 +169,7 @@ def test_a_bad_bootstrap_snapshot_matters_to_an_empty_log_only(path: Path) -> No
 def test_snapshots_that_the_log_no_longer_reaches_back_to_go(used: Path) -> None:
     store = open_store(used)
     store.log.delete_before(25)
+    store.log.flush()
     start_offset = min(int(path.stem) for path in partition(used).glob("*.log"))
     store.close()
     assert 10 < start_offset <= 25

@@ -22,8 +22,8 @@ from kraft_wire.server.reports import files
 from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.store import Store
 
-READ_BYTES = 1024 * 1024
-"""Read and applied in one step: some 15,000 records."""
+READ_BYTES = 128 * 1024
+"""Read and applied in one step: some 2,000 records, which take up to 50 ms if they are unusual."""
 
 
 class LogFiles:
@@ -61,7 +61,7 @@ class LogFiles:
     def trim(self, start_offset: int) -> None:
         log = self._store.log
         old_bytes = log.size_bytes
-        log.delete_before(start_offset)
+        self._has_unflushed |= log.delete_before(start_offset)
         deleted_bytes = old_bytes - log.size_bytes
         files.report_trimming(start_offset, deleted_bytes)
         self._feed(LogTrimmed(deleted_bytes))

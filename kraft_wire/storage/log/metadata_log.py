@@ -67,6 +67,7 @@ class MetadataLog:
         """Records below this offset are known to be committed. It may be much lower than the high
         watermark."""
         self._segments = segments
+        self._below_start: list[Segment] = []
         self._disk = disk
         self._floor = floor
         self._config = config
@@ -178,7 +179,7 @@ class MetadataLog:
         if is_first:
             self._write_epochs()
         else:
-            self._disk.replace_derived(self.folder / EPOCH_CHECKPOINT, self.epochs.text().encode())
+            self._replace_epochs()
 
     def _headers(self, batches: Sequence[bytes]) -> list[BatchHeader]:
         next_offset = self.end_offset
@@ -209,6 +210,8 @@ class MetadataLog:
     def flush(self) -> int:
         """Wait until everything appended so far is on stable storage; returns the offset after it.
 
+        Then remove the files of deleted segments.
+
         May run in another thread while the owner appends and reads.
         """
         with self._flushing:
@@ -216,6 +219,7 @@ class MetadataLog:
             self._segments[-1].flush()
             self.flushed_offset = end_offset
             self._write_floor()
+            self._remove_below_start()
             return end_offset
 
     def _write_floor(self, *, flush: bool = False) -> None:
@@ -224,6 +228,9 @@ class MetadataLog:
 
     def _write_epochs(self) -> None:
         self._disk.replace(self.folder / EPOCH_CHECKPOINT, self.epochs.text().encode())
+
+    def _replace_epochs(self) -> None:
+        self._disk.replace_derived(self.folder / EPOCH_CHECKPOINT, self.epochs.text().encode())
 
     def note_quorum_epoch(self, epoch: int) -> None:
         """Note that quorum-state has ``epoch`` from now on."""
@@ -322,8 +329,8 @@ class MetadataLog:
         self._write_floor(flush=True)
 
     def delete_before(self, offset: int) -> bool:
-        """Let the log start at ``offset`` and delete the segments that are wholly below it; returns whether
-        there were any.
+        """Let the log start at ``offset``, without the segments that are wholly below it; returns whether
+        there were any. The next flush removes their files, because that takes long on a busy disk.
 
         A snapshot must cover the deleted records. After a restart, the log starts where its first segment
         does.
@@ -332,14 +339,19 @@ class MetadataLog:
         if offset <= self.start_offset:
             return False
         self.start_offset = offset
-        with self._flushing, self._files:
+        with self._files:
             keep = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
-            for segment in self._segments[:keep]:
-                segment.remove()
+            self._below_start += self._segments[:keep]
             del self._segments[:keep]
         if self.epochs.truncate_from_start(offset):
-            self._write_epochs()
+            self._replace_epochs()
         return keep > 0
+
+    def _remove_below_start(self) -> None:
+        """Remove the files of segments that the log has no more, the oldest first: what is left after a power
+        cut must have no gap."""
+        while self._below_start:
+            self._below_start.pop(0).remove()
 
     def reset_to(self, offset: int) -> None:
         """Delete everything and start again, empty, at ``offset``, the end of a snapshot that was
@@ -366,7 +378,7 @@ class MetadataLog:
 
     def _close_files(self) -> None:
         with self._flushing, self._files:
-            for segment in self._segments:
+            for segment in (*self._below_start, *self._segments):
                 segment.close()
             self._floor.close()
 

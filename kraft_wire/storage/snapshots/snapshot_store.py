@@ -198,10 +198,12 @@ class SnapshotStore:
         return size_bytes
 
     def delete(self, snapshot_id: SnapshotId) -> None:
-        """Delete a snapshot. Raises DiskFailed."""
+        """Delete a snapshot. Raises DiskFailed.
+
+        Nobody waits for the disk: a snapshot that is there again after a power cut is deleted again.
+        """
         self._forget(snapshot_id)
         self._disk.remove(self.path(snapshot_id))
-        self._disk.flush_folder(self.folder)
 
     def set_aside(self, snapshot_id: SnapshotId) -> Path:
         """Rename a damaged snapshot so that nothing loads it; returns its new path. Raises DiskFailed."""
