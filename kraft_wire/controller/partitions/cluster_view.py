@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, effective_topic_config
 from kraft_wire.controller.decision.context import ControllerState
@@ -20,6 +21,9 @@ from kraft_wire.metadata.partitions.partition import (
 )
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.uuid import Uuid
+
+if TYPE_CHECKING:
+    from kraft_wire.controller.partitions.directory_owners import DirectoryOwners
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 
@@ -71,6 +75,14 @@ class ClusterView:
         self.active = frozenset(active.union(arriving).difference(unavailable, self._leaving))
         self._min_isr: dict[Uuid, int] = {}
         self._unclean_election: dict[Uuid, bool] = {}
+
+    @cached_property
+    def directory_owners(self) -> DirectoryOwners:
+        """The brokers of the log directories that are online."""
+        from kraft_wire.controller.partitions.directory_owners import DirectoryOwners  # needs numpy
+
+        metadata = self.state.metadata
+        return DirectoryOwners.of(metadata.brokers.values(), metadata.partitions.columns.directory_numbers)
 
     def usable_brokers(self) -> list[UsableBroker]:
         """Return the brokers that may get new replicas.

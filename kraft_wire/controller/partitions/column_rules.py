@@ -12,7 +12,6 @@ import numpy as np
 from kraft_wire.columnar.change_records import MOST_MEMBERS
 from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS
 from kraft_wire.controller.partitions.cluster_view import UNCLEAN_ELECTION, ClusterView
-from kraft_wire.controller.partitions.directory_owners import DirectoryOwners
 from kraft_wire.controller.partitions.partition_change import Election
 from kraft_wire.metadata.features.metadata_version import partition_change_record_version
 from kraft_wire.metadata.partitions.cells import count_members
@@ -57,7 +56,7 @@ def online_replicas(view: ClusterView, rows: Rows) -> tuple[Mask, Mask]:
     known."""
     columns = view.state.metadata.partitions.columns
     replicas, directories = columns.replicas[rows], columns.directories[rows]
-    owners = DirectoryOwners.of(view.state.metadata.brokers.values(), columns.directory_numbers)
+    owners = view.directory_owners
     active = np.isin(replicas, np.array(sorted(view.active), np.int32))
     can_work: Mask = active & owners.online(replicas, directories)
     is_known: Mask = owners.is_known(directories)
