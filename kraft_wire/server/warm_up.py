@@ -10,10 +10,12 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pkgutil import walk_packages
 from typing import Final
 
 import trio
 
+from kraft_wire import controller, metadata
 from kraft_wire.controller.decision.api_table import ApiTable
 
 AFTER_SECONDS: Final = 0.25
@@ -46,7 +48,10 @@ def _frequent_switches() -> Iterator[None]:
 
 
 def _import_handlers(apis: ApiTable) -> None:
-    importlib.import_module("kraft_wire.metadata.partitions.replay_batches")  # imports numpy
+    """Import all that decides or replays, numpy among it, and the modules of the handlers."""
+    for package in (controller, metadata):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     for api in apis:
         if api.load_handler is not None:
             api.load_handler()

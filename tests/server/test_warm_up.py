@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Never
 import pytest
 import trio
 
+import kraft_wire
 from kraft_wire.controller.decision.api_table import AnsweredBy, AnyHandler, Api, ApiTable
 from kraft_wire.controller.node.effects import Activated
 from kraft_wire.raft.effects import RoleChanged
@@ -41,6 +43,23 @@ async def test_handlers_are_imported_when_the_node_has_settled(monkeypatch: pyte
     gc.unfreeze()
     assert loaded == [pytest.approx(warm_up.SWITCH_SECONDS)]
     assert sys.getswitchinterval() == usual
+
+
+def test_no_decision_has_to_import_a_module_later() -> None:
+    program = """
+import sys
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.server import warm_up
+warm_up._import_handlers(CONTROLLER_APIS)
+print(*sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = set(run.stdout.split())
+    folder = Path(kraft_wire.__file__).parent
+    for package in ("controller", "metadata"):
+        for file in (folder / package).rglob("*.py"):
+            module = ".".join(file.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
+            assert module in imported
 
 
 async def test_full_garbage_collections_leave_out_what_stays(monkeypatch: pytest.MonkeyPatch) -> None:
