@@ -98,6 +98,7 @@ class NodeOwner:
             nursery.start_soon(self._keep_time)
             nursery.start_soon(self._end_on_failure)
             nursery.start_soon(self.peers.run)
+            nursery.start_soon(self._step_times.report_regularly)
             self._step(Start())
 
     async def stop(self) -> None:

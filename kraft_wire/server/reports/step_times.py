@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
+import trio
+
 from kraft_wire.controller.node.effects import NodeEffect, RecordsAppended
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.controller.node.node import NodeEvent
@@ -18,6 +20,7 @@ log = get_logger(__name__)
 BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Upper bounds of the histogram's classes; the last class has none."""
 SLOW_MS: Final = 100
+REPORT_SECONDS: Final = 3600
 
 
 class StepTimes:
@@ -37,8 +40,14 @@ class StepTimes:
                 "slow step", took_ms=round(took_ms), event_name=_name(event), records=_appended(effects)
             )
 
+    async def report_regularly(self) -> None:
+        """Log the histogram every hour."""
+        while True:
+            await trio.sleep(REPORT_SECONDS)
+            self.report()
+
     def report(self) -> None:
-        """Log the histogram: the number of steps up to each bound."""
+        """Log the histogram of all steps so far: the number of steps up to each bound."""
         classes = {f"to_{bound}_ms": count for bound, count in zip(BOUNDS_MS, self.counts, strict=False)}
         log.info("step times", **classes, above=self.counts[-1], longest_ms=round(self.longest_ms, 1))
 
