@@ -99,9 +99,11 @@ class Api(msgspec.Struct, frozen=True):
     def max_entries(self, of_clients: int) -> int:
         """Return the most entries of a request, given that of requests that clients send.
 
-        A broker may have to report a change of all its partitions at once.
+        A broker may have to report a change of all its partitions at once. Consumers send Fetches, too, and
+        one of a replica has one partition.
         """
-        return of_clients * _BROKERS_MAY_SEND if self.is_from_cluster else of_clients
+        is_clients = not self.is_from_cluster or self.name == "Fetch"
+        return of_clients if is_clients else of_clients * _BROKERS_MAY_SEND
 
     def supports(self, version: int) -> bool:
         """Whether requests of this version are served."""

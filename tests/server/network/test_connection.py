@@ -36,9 +36,14 @@ from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
 from kraft_wire.wire.large_responses import LARGE
 from kraft_wire.wire.server_side import MAX_IN_FLIGHT
-from tests.server.network.peer import HEARTBEAT, MAX_ENTRIES, MAX_FRAME_BYTES, connected, until
-
-HEARTBEAT_REQUEST = frame(encode_request(HEARTBEAT, 1, 1, "x", BrokerHeartbeatRequest()))
+from tests.server.network.peer import (
+    HEARTBEAT,
+    HEARTBEAT_REQUEST,
+    MAX_ENTRIES,
+    MAX_FRAME_BYTES,
+    connected,
+    until,
+)
 
 
 async def test_responses_leave_in_the_order_of_requests() -> None:
