@@ -43,7 +43,6 @@ def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, l
     """Raise TooManyEntries if the request that begins at ``pos`` has more than ``limit`` entries.
 
     Of a malformed request those entries count that come before the fault, which the decoder will name.
-    Tagged fields don't count.
     """
     if len(data) - pos <= limit:
         return  # an entry takes at least a byte
@@ -93,7 +92,7 @@ def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     if fixed_bytes:
         steps.append(_fixed(fixed_bytes))
     if version >= cls.FLEXIBLE_FROM:
-        steps.append(_pass_tags)
+        steps.append(_tags(cls, version))
     return tuple(steps)
 
 
@@ -190,14 +189,25 @@ def _string_length(data: bytes, pos: int) -> tuple[int, int]:
     return max(int.from_bytes(data[pos:end], signed=True), 0), end
 
 
-def _pass_tags(walk: _Walk, pos: int) -> int:
-    data = walk.data
-    count = data[pos]
-    if not count:
-        return pos + 1
-    count, pos = read_uvarint(data, pos)
-    for _ in range(count):
-        _, pos = read_uvarint(data, pos)
-        size, pos = read_uvarint(data, pos)
-        pos += size
-    return pos
+def _tags(cls: type[Structure], version: int) -> _Step:
+    steps = {
+        field.tag: _step(field, version)
+        for field in cls.FIELDS
+        if field.is_tagged(version) and (field.array or field.struct is not None)
+    }
+
+    def step(walk: _Walk, pos: int) -> int:
+        data = walk.data
+        count = data[pos]
+        if not count:
+            return pos + 1
+        count, pos = read_uvarint(data, pos)
+        for _ in range(count):
+            tag, pos = read_uvarint(data, pos)
+            size, pos = read_uvarint(data, pos)
+            if tag in steps:
+                steps[tag](walk, pos)
+            pos += size
+        return pos
+
+    return step

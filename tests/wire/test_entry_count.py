@@ -9,6 +9,7 @@ import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -26,10 +27,10 @@ PADDING = bytes(100_000)
 
 
 def entries(structure: Structure, version: int) -> int:
-    """Count the entries of a decoded request. Tagged fields don't count."""
+    """Count the entries of a decoded request."""
     total = 0
     for field in type(structure).FIELDS:
-        if not field.is_present(version) or field.is_tagged(version):
+        if not field.is_present(version):
             continue
         value = getattr(structure, field.name)
         if field.array and value is not None:
@@ -98,6 +99,16 @@ def test_entries_of_all_arrays_count() -> None:
     check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5))
     with pytest.raises(TooManyEntries, match="split the request"):
         check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5) - 1)
+
+
+def test_entries_of_tagged_arrays_count() -> None:
+    """A heartbeat's lists of directories are tagged."""
+    directories = tuple(Uuid(bytes([number] * 16)) for number in range(100))
+    request = BrokerHeartbeatRequest(offline_log_dirs=directories, cordoned_log_dirs=directories)
+    data = request.encode(2)
+    check_entry_count(BrokerHeartbeatRequest, data, 2, 0, 200)
+    with pytest.raises(TooManyEntries):
+        check_entry_count(BrokerHeartbeatRequest, data, 2, 0, 199)
 
 
 def test_an_array_is_refused_before_its_elements_are_read() -> None:
