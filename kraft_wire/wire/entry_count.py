@@ -1,7 +1,8 @@
 """Count the entries of a request, which are the elements of its arrays in all, without decoding it.
 
 A byte or two are enough for an entry, but a decoded one takes a hundred. So a request is counted before it is
-decoded. The count stops at a limit: an array counts in full before its first element is looked at.
+decoded, unless it is too short for so many entries. The count stops at a limit: an array counts in full
+before its first element is looked at.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _SIZES: Final = {
     "float64": 8,
     "uuid": 16,
 }
+_FIXED_LENGTH_BYTES: Final = 2
+"""The length of a string in versions that aren't flexible. That of bytes has more."""
+_NO_ENTRIES: Final = 1 << 62
+"""The least bytes of an entry if there are no arrays: no request is so long."""
 _NULL: Final = 0x80
 """From this first byte on, a struct that can be null is null."""
 
@@ -44,14 +49,45 @@ def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, l
 
     Of a malformed request those entries count that come before the fault, which the decoder will name.
     """
-    if len(data) - pos <= limit:
-        return  # an entry takes at least a byte
+    size = len(data) - pos
+    if size <= limit or size <= limit * _least_entry_bytes(cls, version):
+        return
     walk = _Walk(cls.NAME, data, limit)
     try:
         for step in _steps(cls, version):
             pos = step(walk, pos)
     except (IndexError, VarintTooLong):
         return
+
+
+@cache
+def _least_entry_bytes(cls: type[Structure], version: int) -> int:
+    """Return how many bytes an entry has at least, in the array of a request with the smallest elements."""
+    fields = [field for field in cls.FIELDS if field.is_present(version)]
+    own = [_least_element_bytes(field, version) for field in fields if field.array]
+    inner = [_least_entry_bytes(field.struct, version) for field in fields if field.struct is not None]
+    return max(1, min(own + inner, default=_NO_ENTRIES))
+
+
+def _least_element_bytes(field: Field, version: int) -> int:
+    if field.struct is not None:
+        return _least_bytes(field.struct, version)
+    if field.kind in _SIZES:
+        return _SIZES[field.kind]
+    return 1 if version >= field.flexible_from else _FIXED_LENGTH_BYTES
+
+
+def _least_bytes(cls: type[Structure], version: int) -> int:
+    """Return how many bytes a structure has at least."""
+    total = 1 if version >= cls.FLEXIBLE_FROM else 0  # the count of its tagged fields
+    for field in cls.FIELDS:
+        if not field.is_present(version) or field.is_tagged(version):
+            continue
+        if field.array or (field.struct is not None and field.is_nullable(version)):
+            total += 1
+        else:
+            total += _least_element_bytes(field, version)
+    return total
 
 
 class _Walk:

@@ -9,6 +9,12 @@ import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.alter_partition_request import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
@@ -17,9 +23,9 @@ from kraft_wire.protocol.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
-from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.schema import Field, Structure
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.wire import entry_count
 from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 
 PADDING = bytes(100_000)
@@ -114,12 +120,28 @@ def test_entries_of_tagged_arrays_count() -> None:
 def test_an_array_is_refused_before_its_elements_are_read() -> None:
     data = ElectLeadersRequest(0, [TopicPartitions("t", tuple(range(1_000)))]).encode(2)
     with pytest.raises(TooManyEntries):
-        check_entry_count(ElectLeadersRequest, data[:200], 2, 0, 100)
+        check_entry_count(ElectLeadersRequest, data[:2_000], 2, 0, 100)
 
 
-def test_a_small_request_is_not_counted() -> None:
-    data = MetadataRequest([MetadataRequestTopic(name="")] * 10).encode(8)
-    check_entry_count(MetadataRequest, data, 8, 0, len(data))
+def test_a_small_request_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each partition of an AlterPartition takes 15 bytes at least, and each broker in its ISR 13."""
+    partition = PartitionData(new_isr_with_epochs=[BrokerState(1, 5), BrokerState(2, 5), BrokerState(3, 5)])
+    data = AlterPartitionRequest(topics=[TopicData(partitions=[partition] * 100)]).encode(3)
+    monkeypatch.setattr(entry_count, "_Walk", None)
+    check_entry_count(AlterPartitionRequest, data, 3, 0, len(data) // 13 + 1)
+
+
+@pytest.mark.parametrize("api", list(CONTROLLER_APIS), ids=lambda api: api.name)
+def test_a_request_has_no_more_entries_than_its_bytes_allow(api: Any) -> None:
+    """Those of the count's test end in padding, which makes them long enough to be counted."""
+    random = Random(api.key)
+    for version in range(api.min_version, api.max_version + 1):
+        for _ in range(20):
+            request = random_structure(api.request_class, version, random)
+            assert isinstance(request, Message)
+            if count := entries(request, version):
+                with pytest.raises(TooManyEntries):
+                    check_entry_count(api.request_class, request.encode(version), version, 0, count - 1)
 
 
 def test_a_malformed_request_is_left_to_the_decoder() -> None:
