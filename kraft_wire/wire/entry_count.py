@@ -33,6 +33,8 @@ _NO_ENTRIES: Final = 1 << 62
 """The least bytes of an entry if there are no arrays: no request is so long."""
 _NULL: Final = 0x80
 """From this first byte on, a struct that can be null is null."""
+_NULL_TAGGED: Final = 1 << 31
+"""So it is with the varint before one in a tagged field, which is also null if that is 0."""
 
 
 class TooManyEntries(ProtocolError):
@@ -226,11 +228,8 @@ def _string_length(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def _tags(cls: type[Structure], version: int) -> _Step:
-    steps = {
-        field.tag: _step(field, version)
-        for field in cls.FIELDS
-        if field.is_tagged(version) and (field.array or field.struct is not None)
-    }
+    """Pass over tagged fields. As in the decoder, a known one ends with its value, whatever its size."""
+    steps = {field.tag: _tagged(field, version) for field in cls.FIELDS if field.is_tagged(version)}
 
     def step(walk: _Walk, pos: int) -> int:
         data = walk.data
@@ -241,9 +240,22 @@ def _tags(cls: type[Structure], version: int) -> _Step:
         for _ in range(count):
             tag, pos = read_uvarint(data, pos)
             size, pos = read_uvarint(data, pos)
-            if tag in steps:
-                steps[tag](walk, pos)
-            pos += size
+            known = steps.get(tag)
+            pos = known(walk, pos) if known is not None else pos + size
         return pos
+
+    return step
+
+
+def _tagged(field: Field, version: int) -> _Step:
+    if not field.array and field.kind in _SIZES:
+        return _fixed(_SIZES[field.kind])
+    if field.array or field.struct is None or not field.is_nullable(version):
+        return _step(field, version)
+    inner = _struct(field.struct, version, nullable=False)
+
+    def step(walk: _Walk, pos: int) -> int:
+        mark, pos = read_uvarint(walk.data, pos)
+        return inner(walk, pos) if 0 < mark < _NULL_TAGGED else pos
 
     return step

@@ -117,6 +117,19 @@ def test_entries_of_tagged_arrays_count() -> None:
         check_entry_count(BrokerHeartbeatRequest, data, 2, 0, 199)
 
 
+def test_a_tagged_field_ends_where_the_decoder_says() -> None:
+    """Java and the decoder ignore the size of a tagged field that they know."""
+    directories = (Uuid.ONE,) * 100
+    request = BrokerHeartbeatRequest(offline_log_dirs=directories, cordoned_log_dirs=directories)
+    data = bytearray(request.encode(2))
+    size_at = data.index(1 + len(directories), 20) - 2
+    data[size_at : size_at + 2] = b"\x80\x00"
+    assert BrokerHeartbeatRequest.decode(bytes(data), 2) == request
+    check_entry_count(BrokerHeartbeatRequest, bytes(data), 2, 0, 200)
+    with pytest.raises(TooManyEntries):
+        check_entry_count(BrokerHeartbeatRequest, bytes(data), 2, 0, 199)
+
+
 def test_an_array_is_refused_before_its_elements_are_read() -> None:
     data = ElectLeadersRequest(0, [TopicPartitions("t", tuple(range(1_000)))]).encode(2)
     with pytest.raises(TooManyEntries):
