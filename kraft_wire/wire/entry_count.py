@@ -16,6 +16,8 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Field, Structure
 from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
 
+LIMIT_KEY: Final = "kraft.wire.max.request.entries"
+"""The configuration key of the limit."""
 _SIZES: Final = {
     "bool": 1,
     "int8": 1,
@@ -40,9 +42,10 @@ _NULL_TAGGED: Final = 1 << 31
 class TooManyEntries(ProtocolError):
     """A request has more entries than are allowed."""
 
-    def __init__(self, name: str, limit: int) -> None:
+    def __init__(self, name: str, count: int, limit: int) -> None:
         super().__init__(
-            f"{name} has more than {limit} entries, counting those of all its arrays: split the request"
+            f"{name} has {count} entries or more in all its arrays, and {LIMIT_KEY} allows {limit}: "
+            "split the request"
         )
 
 
@@ -54,9 +57,9 @@ def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, l
     size = len(data) - pos
     if size <= limit or size <= limit * _least_entry_bytes(cls, version):
         return
-    walk = _Walk(cls.NAME, data, limit)
+    walk = Walk(cls.NAME, data, limit)
     try:
-        for step in _steps(cls, version):
+        for step in steps_over(cls, version):
             pos = step(walk, pos)
     except (IndexError, VarintTooLong):
         return
@@ -92,7 +95,7 @@ def _least_bytes(cls: type[Structure], version: int) -> int:
     return total
 
 
-class _Walk:
+class Walk:
     """A walk through the bytes of one request. ``left`` is how many entries it may still have."""
 
     __slots__ = ("data", "left", "limit", "name")
@@ -105,17 +108,17 @@ class _Walk:
     def take(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise TooManyEntries(self.name, self.limit)
+            raise TooManyEntries(self.name, self.limit - self.left, self.limit)
 
 
-_Step = Callable[[_Walk, int], int]
+Step = Callable[[Walk, int], int]
 """A function that passes over some fields: from the position of the first to the position after the last."""
 
 
 @cache
-def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+def steps_over(cls: type[Structure], version: int) -> tuple[Step, ...]:
     """Return the steps over a structure; fields of known size that follow each other are one step."""
-    steps: list[_Step] = []
+    steps: list[Step] = []
     fixed_bytes = 0
     for field in cls.FIELDS:
         if not field.is_present(version) or field.is_tagged(version):
@@ -126,7 +129,7 @@ def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
         if fixed_bytes:
             steps.append(_fixed(fixed_bytes))
             fixed_bytes = 0
-        steps.append(_step(field, version))
+        steps.append(step_over(field, version))
     if fixed_bytes:
         steps.append(_fixed(fixed_bytes))
     if version >= cls.FLEXIBLE_FROM:
@@ -134,8 +137,9 @@ def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     return tuple(steps)
 
 
-def _step(field: Field, version: int) -> _Step:
-    length = _compact_length if version >= field.flexible_from else _lengths(field)
+def step_over(field: Field, version: int) -> Step:
+    """Return the step over a field that isn't tagged."""
+    length = length_of(field, version)
     if field.array:
         return _array(field, version, length)
     if field.struct is not None:
@@ -143,12 +147,17 @@ def _step(field: Field, version: int) -> _Step:
     return _sized(length)
 
 
-def _fixed(size: int) -> _Step:
+def _fixed(size: int) -> Step:
     return lambda walk, pos: pos + size
 
 
-_Length = Callable[[bytes, int], tuple[int, int]]
+Length = Callable[[bytes, int], tuple[int, int]]
 """A function that reads a length, 0 for null, and returns it with the position after it."""
+
+
+def length_of(field: Field, version: int) -> Length:
+    """Return the function that reads the count of an array, or the length of a string or of bytes."""
+    return _compact_length if version >= field.flexible_from else _lengths(field)
 
 
 def _compact_length(data: bytes, pos: int) -> tuple[int, int]:
@@ -159,7 +168,7 @@ def _compact_length(data: bytes, pos: int) -> tuple[int, int]:
     return max(length - 1, 0), pos
 
 
-def _lengths(field: Field) -> _Length:
+def _lengths(field: Field) -> Length:
     size = 2 if field.kind == "string" and not field.array else 4
 
     def fixed_length(data: bytes, pos: int) -> tuple[int, int]:
@@ -171,18 +180,18 @@ def _lengths(field: Field) -> _Length:
     return fixed_length
 
 
-def _sized(length: _Length) -> _Step:
-    def step(walk: _Walk, pos: int) -> int:
+def _sized(length: Length) -> Step:
+    def step(walk: Walk, pos: int) -> int:
         size, pos = length(walk.data, pos)
         return pos + size
 
     return step
 
 
-def _struct(cls: type[Structure], version: int, *, nullable: bool) -> _Step:
-    steps = _steps(cls, version)
+def _struct(cls: type[Structure], version: int, *, nullable: bool) -> Step:
+    steps = steps_over(cls, version)
 
-    def step(walk: _Walk, pos: int) -> int:
+    def step(walk: Walk, pos: int) -> int:
         if nullable:
             if walk.data[pos] >= _NULL:
                 return pos + 1
@@ -194,13 +203,13 @@ def _struct(cls: type[Structure], version: int, *, nullable: bool) -> _Step:
     return step
 
 
-def _array(field: Field, version: int, length: _Length) -> _Step:
+def _array(field: Field, version: int, length: Length) -> Step:
     if field.struct is None and field.kind in _SIZES:
         return _fixed_array(_SIZES[field.kind], length)
     element_length = _compact_length if version >= field.flexible_from else _string_length
-    steps = (_sized(element_length),) if field.struct is None else _steps(field.struct, version)
+    steps = (_sized(element_length),) if field.struct is None else steps_over(field.struct, version)
 
-    def step(walk: _Walk, pos: int) -> int:
+    def step(walk: Walk, pos: int) -> int:
         count, pos = length(walk.data, pos)
         walk.take(count)
         for _ in range(count):
@@ -211,8 +220,8 @@ def _array(field: Field, version: int, length: _Length) -> _Step:
     return step
 
 
-def _fixed_array(element_bytes: int, length: _Length) -> _Step:
-    def step(walk: _Walk, pos: int) -> int:
+def _fixed_array(element_bytes: int, length: Length) -> Step:
+    def step(walk: Walk, pos: int) -> int:
         count, pos = length(walk.data, pos)
         walk.take(count)
         return pos + count * element_bytes
@@ -227,11 +236,11 @@ def _string_length(data: bytes, pos: int) -> tuple[int, int]:
     return max(int.from_bytes(data[pos:end], signed=True), 0), end
 
 
-def _tags(cls: type[Structure], version: int) -> _Step:
+def _tags(cls: type[Structure], version: int) -> Step:
     """Pass over tagged fields. As in the decoder, a known one ends with its value, whatever its size."""
     steps = {field.tag: _tagged(field, version) for field in cls.FIELDS if field.is_tagged(version)}
 
-    def step(walk: _Walk, pos: int) -> int:
+    def step(walk: Walk, pos: int) -> int:
         data = walk.data
         count = data[pos]
         if not count:
@@ -247,14 +256,14 @@ def _tags(cls: type[Structure], version: int) -> _Step:
     return step
 
 
-def _tagged(field: Field, version: int) -> _Step:
+def _tagged(field: Field, version: int) -> Step:
     if not field.array and field.kind in _SIZES:
         return _fixed(_SIZES[field.kind])
     if field.array or field.struct is None or not field.is_nullable(version):
-        return _step(field, version)
+        return step_over(field, version)
     inner = _struct(field.struct, version, nullable=False)
 
-    def step(walk: _Walk, pos: int) -> int:
+    def step(walk: Walk, pos: int) -> int:
         mark, pos = read_uvarint(walk.data, pos)
         return inner(walk, pos) if 0 < mark < _NULL_TAGGED else pos
 

@@ -17,6 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
+from kraft_wire.wire.refused_items import NamedItems
 
 if TYPE_CHECKING:
     from kraft_wire.controller.decision.context import Context, ControllerState, Result
@@ -99,6 +100,11 @@ class Api(msgspec.Struct, frozen=True):
     def max_entries(self, of_clients: int) -> int:
         """Return the most entries of a request, given that of requests that clients send."""
         return of_clients * self.entries_factor
+
+    @property
+    def named_items(self) -> tuple[NamedItems, ...]:
+        """The items of a request that an error response names, if it needs nothing else to name them."""
+        return tuple(NamedItems(each.asked, each.keys) for each in self.errors.items if each.nested is None)
 
     def supports(self, version: int) -> bool:
         """Whether requests of this version are served."""

@@ -29,6 +29,7 @@ from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
+from kraft_wire.wire.entry_count import TooManyEntries
 from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
 
 API_KEY_BYTES = 2
@@ -87,7 +88,8 @@ class Shared(msgspec.Struct, frozen=True):
         api = self.apis.served(api_key, version)
         if api is None:
             return None
-        found = ServedApi(api.request_class, api.max_entries(self.limits.max_request_entries))
+        most_entries = api.max_entries(self.limits.max_request_entries)
+        found = ServedApi(api.request_class, most_entries, api.named_items)
         self.found[api_key, version] = found
         return found
 
@@ -230,12 +232,17 @@ class Connection:
             if self._apis[request.api_key].is_clients_write:
                 self._write_in_work = request.slot
             return
-        reason = str(request.refused)
+        self._refuse(request, request.refused)
+
+    def _refuse(self, request: Request, error: TooManyEntries) -> None:
+        """Answer with an error, of the whole request or of its first items."""
+        reason = str(error)
         api = self._apis[request.api_key]
         code = ErrorCode.POLICY_VIOLATION
         response = api.error_response(request.message, request.version, code, reason)
-        if getattr(response, "error_code", ErrorCode.NONE) != code:
-            raise request.refused  # the response has errors of items only, and they aren't known
+        names_items = any(getattr(request.message, items.array) for items in api.named_items)
+        if not names_items and getattr(response, "error_code", ErrorCode.NONE) != code:
+            raise error  # the response has errors of items only, and their names couldn't be read
         self._mistakes.refused(self._address, request.client_id, reason)
         request.slot.answer(response)
 
