@@ -13,7 +13,7 @@ from typing import Final
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.schema import MAX_TAGGED_FIELDS, Field, Structure
 from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
 
 LIMIT_KEY: Final = "kraft.wire.max.request.entries"
@@ -246,6 +246,8 @@ def _tags(cls: type[Structure], version: int) -> Step:
         if not count:
             return pos + 1
         count, pos = read_uvarint(data, pos)
+        if count > MAX_TAGGED_FIELDS:
+            raise IndexError  # the decoder refuses them
         for _ in range(count):
             tag, pos = read_uvarint(data, pos)
             size, pos = read_uvarint(data, pos)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -23,7 +24,7 @@ from kraft_wire.protocol.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
-from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.schema import MAX_TAGGED_FIELDS, Field, Structure
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire import entry_count
 from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
@@ -155,6 +156,19 @@ def test_a_request_has_no_more_entries_than_its_bytes_allow(api: Any) -> None:
             if count := entries(request, version):
                 with pytest.raises(TooManyEntries):
                     check_entry_count(api.request_class, request.encode(version), version, 0, count - 1)
+
+
+def test_too_many_tagged_fields_are_left_to_the_decoder() -> None:
+    """They aren't passed over: that would take longer than anything that is allowed."""
+    tags = tuple((tag, b"") for tag in range(100, 101 + MAX_TAGGED_FIELDS))
+    topic = CreatableTopic("t", unknown_tagged_fields=tags)
+    topics = [topic, CreatableTopic("t", configs=[CreatableTopicConfig("k", "v")] * 10_000)]
+    data = bytearray(CreateTopicsRequest(topics=[topic]).encode(7)[:-6])
+    data[0] = 1 + len(topics)
+    data += CreateTopicsRequest(topics=topics[1:]).encode(7)[1:]
+    with pytest.raises(DecodeError, match="tagged fields"):
+        CreateTopicsRequest.decode(bytes(data), 7)
+    check_entry_count(CreateTopicsRequest, bytes(data), 7, 0, 5_000)
 
 
 def test_a_malformed_request_is_left_to_the_decoder() -> None:
