@@ -42,6 +42,16 @@ def decode_carefully(cls: type[S], name: str, data: bytes, version: int, pos: in
     return decoder.structure(cls), decoder.pos
 
 
+def decode_element(field: Field, name: str, data: bytes, version: int, pos: int) -> tuple[Any, int]:
+    """Read the value of a field of the message ``name``, or one of its values if it is an array.
+
+    Returns it and the position after it. Raises DecodeError.
+    """
+    decoder = _Decoder(name, data, version, pos)
+    nullable = not field.array and field.is_nullable(version)
+    return decoder.element(field, nullable=nullable), decoder.pos
+
+
 class _Decoder:
     def __init__(self, name: str, data: bytes, version: int, pos: int) -> None:
         self.name = name

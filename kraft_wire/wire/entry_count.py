@@ -1,7 +1,8 @@
 """Count the entries of a request, which are the elements of its arrays in all, without decoding it.
 
 A byte or two are enough for an entry, but a decoded one takes a hundred. So a request is counted before it is
-decoded. The count stops at a limit: an array counts in full before its first element is looked at.
+decoded, unless it is too short for so many entries. The count stops at a limit: an array counts in full
+before its first element is looked at.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Final
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.schema import MAX_TAGGED_FIELDS, Field, Structure
 from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
 
+LIMIT_KEY: Final = "kraft.wire.max.request.entries"
+"""The configuration key of the limit."""
 _SIZES: Final = {
     "bool": 1,
     "int8": 1,
@@ -26,16 +29,23 @@ _SIZES: Final = {
     "float64": 8,
     "uuid": 16,
 }
+_FIXED_LENGTH_BYTES: Final = 2
+"""The length of a string in versions that aren't flexible. That of bytes has more."""
+_NO_ENTRIES: Final = 1 << 62
+"""The least bytes of an entry if there are no arrays: no request is so long."""
 _NULL: Final = 0x80
 """From this first byte on, a struct that can be null is null."""
+_NULL_TAGGED: Final = 1 << 31
+"""So it is with the varint before one in a tagged field, which is also null if that is 0."""
 
 
 class TooManyEntries(ProtocolError):
     """A request has more entries than are allowed."""
 
-    def __init__(self, name: str, limit: int) -> None:
+    def __init__(self, name: str, count: int, limit: int) -> None:
         super().__init__(
-            f"{name} has more than {limit} entries, counting those of all its arrays: split the request"
+            f"{name} has {count} entries or more in all its arrays, and {LIMIT_KEY} allows {limit}: "
+            "split the request"
         )
 
 
@@ -43,19 +53,49 @@ def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, l
     """Raise TooManyEntries if the request that begins at ``pos`` has more than ``limit`` entries.
 
     Of a malformed request those entries count that come before the fault, which the decoder will name.
-    Tagged fields don't count.
     """
-    if len(data) - pos <= limit:
-        return  # an entry takes at least a byte
-    walk = _Walk(cls.NAME, data, limit)
+    size = len(data) - pos
+    if size <= limit or size <= limit * _least_entry_bytes(cls, version):
+        return
+    walk = Walk(cls.NAME, data, limit)
     try:
-        for step in _steps(cls, version):
+        for step in steps_over(cls, version):
             pos = step(walk, pos)
     except (IndexError, VarintTooLong):
         return
 
 
-class _Walk:
+@cache
+def _least_entry_bytes(cls: type[Structure], version: int) -> int:
+    """Return how many bytes an entry has at least, in the array of a request with the smallest elements."""
+    fields = [field for field in cls.FIELDS if field.is_present(version)]
+    own = [_least_element_bytes(field, version) for field in fields if field.array]
+    inner = [_least_entry_bytes(field.struct, version) for field in fields if field.struct is not None]
+    return max(1, min(own + inner, default=_NO_ENTRIES))
+
+
+def _least_element_bytes(field: Field, version: int) -> int:
+    if field.struct is not None:
+        return _least_bytes(field.struct, version)
+    if field.kind in _SIZES:
+        return _SIZES[field.kind]
+    return 1 if version >= field.flexible_from else _FIXED_LENGTH_BYTES
+
+
+def _least_bytes(cls: type[Structure], version: int) -> int:
+    """Return how many bytes a structure has at least."""
+    total = 1 if version >= cls.FLEXIBLE_FROM else 0  # the count of its tagged fields
+    for field in cls.FIELDS:
+        if not field.is_present(version) or field.is_tagged(version):
+            continue
+        if field.array or (field.struct is not None and field.is_nullable(version)):
+            total += 1
+        else:
+            total += _least_element_bytes(field, version)
+    return total
+
+
+class Walk:
     """A walk through the bytes of one request. ``left`` is how many entries it may still have."""
 
     __slots__ = ("data", "left", "limit", "name")
@@ -68,17 +108,17 @@ class _Walk:
     def take(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise TooManyEntries(self.name, self.limit)
+            raise TooManyEntries(self.name, self.limit - self.left, self.limit)
 
 
-_Step = Callable[[_Walk, int], int]
+Step = Callable[[Walk, int], int]
 """A function that passes over some fields: from the position of the first to the position after the last."""
 
 
 @cache
-def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+def steps_over(cls: type[Structure], version: int) -> tuple[Step, ...]:
     """Return the steps over a structure; fields of known size that follow each other are one step."""
-    steps: list[_Step] = []
+    steps: list[Step] = []
     fixed_bytes = 0
     for field in cls.FIELDS:
         if not field.is_present(version) or field.is_tagged(version):
@@ -89,16 +129,17 @@ def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
         if fixed_bytes:
             steps.append(_fixed(fixed_bytes))
             fixed_bytes = 0
-        steps.append(_step(field, version))
+        steps.append(step_over(field, version))
     if fixed_bytes:
         steps.append(_fixed(fixed_bytes))
     if version >= cls.FLEXIBLE_FROM:
-        steps.append(_pass_tags)
+        steps.append(_tags(cls, version))
     return tuple(steps)
 
 
-def _step(field: Field, version: int) -> _Step:
-    length = _compact_length if version >= field.flexible_from else _lengths(field)
+def step_over(field: Field, version: int) -> Step:
+    """Return the step over a field that isn't tagged."""
+    length = length_of(field, version)
     if field.array:
         return _array(field, version, length)
     if field.struct is not None:
@@ -106,12 +147,17 @@ def _step(field: Field, version: int) -> _Step:
     return _sized(length)
 
 
-def _fixed(size: int) -> _Step:
+def _fixed(size: int) -> Step:
     return lambda walk, pos: pos + size
 
 
-_Length = Callable[[bytes, int], tuple[int, int]]
+Length = Callable[[bytes, int], tuple[int, int]]
 """A function that reads a length, 0 for null, and returns it with the position after it."""
+
+
+def length_of(field: Field, version: int) -> Length:
+    """Return the function that reads the count of an array, or the length of a string or of bytes."""
+    return _compact_length if version >= field.flexible_from else _lengths(field)
 
 
 def _compact_length(data: bytes, pos: int) -> tuple[int, int]:
@@ -122,7 +168,7 @@ def _compact_length(data: bytes, pos: int) -> tuple[int, int]:
     return max(length - 1, 0), pos
 
 
-def _lengths(field: Field) -> _Length:
+def _lengths(field: Field) -> Length:
     size = 2 if field.kind == "string" and not field.array else 4
 
     def fixed_length(data: bytes, pos: int) -> tuple[int, int]:
@@ -134,18 +180,18 @@ def _lengths(field: Field) -> _Length:
     return fixed_length
 
 
-def _sized(length: _Length) -> _Step:
-    def step(walk: _Walk, pos: int) -> int:
+def _sized(length: Length) -> Step:
+    def step(walk: Walk, pos: int) -> int:
         size, pos = length(walk.data, pos)
         return pos + size
 
     return step
 
 
-def _struct(cls: type[Structure], version: int, *, nullable: bool) -> _Step:
-    steps = _steps(cls, version)
+def _struct(cls: type[Structure], version: int, *, nullable: bool) -> Step:
+    steps = steps_over(cls, version)
 
-    def step(walk: _Walk, pos: int) -> int:
+    def step(walk: Walk, pos: int) -> int:
         if nullable:
             if walk.data[pos] >= _NULL:
                 return pos + 1
@@ -157,13 +203,13 @@ def _struct(cls: type[Structure], version: int, *, nullable: bool) -> _Step:
     return step
 
 
-def _array(field: Field, version: int, length: _Length) -> _Step:
+def _array(field: Field, version: int, length: Length) -> Step:
     if field.struct is None and field.kind in _SIZES:
         return _fixed_array(_SIZES[field.kind], length)
     element_length = _compact_length if version >= field.flexible_from else _string_length
-    steps = (_sized(element_length),) if field.struct is None else _steps(field.struct, version)
+    steps = (_sized(element_length),) if field.struct is None else steps_over(field.struct, version)
 
-    def step(walk: _Walk, pos: int) -> int:
+    def step(walk: Walk, pos: int) -> int:
         count, pos = length(walk.data, pos)
         walk.take(count)
         for _ in range(count):
@@ -174,8 +220,8 @@ def _array(field: Field, version: int, length: _Length) -> _Step:
     return step
 
 
-def _fixed_array(element_bytes: int, length: _Length) -> _Step:
-    def step(walk: _Walk, pos: int) -> int:
+def _fixed_array(element_bytes: int, length: Length) -> Step:
+    def step(walk: Walk, pos: int) -> int:
         count, pos = length(walk.data, pos)
         walk.take(count)
         return pos + count * element_bytes
@@ -190,14 +236,37 @@ def _string_length(data: bytes, pos: int) -> tuple[int, int]:
     return max(int.from_bytes(data[pos:end], signed=True), 0), end
 
 
-def _pass_tags(walk: _Walk, pos: int) -> int:
-    data = walk.data
-    count = data[pos]
-    if not count:
-        return pos + 1
-    count, pos = read_uvarint(data, pos)
-    for _ in range(count):
-        _, pos = read_uvarint(data, pos)
-        size, pos = read_uvarint(data, pos)
-        pos += size
-    return pos
+def _tags(cls: type[Structure], version: int) -> Step:
+    """Pass over tagged fields. As in the decoder, a known one ends with its value, whatever its size."""
+    steps = {field.tag: _tagged(field, version) for field in cls.FIELDS if field.is_tagged(version)}
+
+    def step(walk: Walk, pos: int) -> int:
+        data = walk.data
+        count = data[pos]
+        if not count:
+            return pos + 1
+        count, pos = read_uvarint(data, pos)
+        if count > MAX_TAGGED_FIELDS:
+            raise IndexError  # the decoder refuses them
+        for _ in range(count):
+            tag, pos = read_uvarint(data, pos)
+            size, pos = read_uvarint(data, pos)
+            known = steps.get(tag)
+            pos = known(walk, pos) if known is not None else pos + size
+        return pos
+
+    return step
+
+
+def _tagged(field: Field, version: int) -> Step:
+    if not field.array and field.kind in _SIZES:
+        return _fixed(_SIZES[field.kind])
+    if field.array or field.struct is None or not field.is_nullable(version):
+        return step_over(field, version)
+    inner = _struct(field.struct, version, nullable=False)
+
+    def step(walk: Walk, pos: int) -> int:
+        mark, pos = read_uvarint(walk.data, pos)
+        return inner(walk, pos) if 0 < mark < _NULL_TAGGED else pos
+
+    return step

@@ -1,7 +1,8 @@
 """Encode large responses in pieces, so that the event loop can do other things in between.
 
-A response is large if the array that makes it large has many elements, which hold arrays themselves, such as
-the configurations of many topics. The elements are encoded some at a time, each time as a response of their
+A response is large if one of its arrays has many elements, which hold arrays themselves, such as the
+configurations of many topics. That array is found by its entries: before the topics of a Metadata response
+there are the brokers. The elements are encoded some at a time, each time as a response of their
 own; what stands before and after the array is cut off. The same is done with a large array in an element, and
 with a response inside an envelope.
 """
@@ -35,22 +36,18 @@ def is_large(response: Message) -> bool:
     """Whether a response should be encoded in pieces."""
     if isinstance(response, LargeEnvelope):
         return True
-    field = _main_array(type(response))
-    if field is None:
-        return False
-    elements = getattr(response, field.name) or ()
-    return len(elements) > LARGE or sum(map(_entries, elements)) > LARGE
+    for field in _arrays(type(response)):
+        elements = getattr(response, field.name)
+        if elements and (len(elements) > LARGE or sum(map(_entries, elements)) > LARGE):
+            return True
+    return False
 
 
 def estimated_bytes(response: Message) -> int:
     """Return about how many bytes a large response has, judged by some of its elements."""
     if isinstance(response, LargeEnvelope):
         return estimated_bytes(response.inner)
-    field = _main_array(type(response))
-    assert field is not None, "a large response has an array"
-    elements = getattr(response, field.name)
-    step = 1 + len(elements) // LARGE
-    return _ENTRY_BYTES * step * sum(map(_entries, elements[::step]))
+    return _ENTRY_BYTES * max(_estimated_entries(response, field) for field in _arrays(type(response)))
 
 
 def encode_in_pieces(response: Message, version: int) -> Iterator[bytes]:
@@ -73,8 +70,7 @@ def _envelope_in_pieces(envelope: LargeEnvelope) -> Iterator[bytes]:
 
 
 def _array_in_pieces(response: Message, version: int) -> Iterator[bytes]:
-    field = _main_array(type(response))
-    assert field is not None, "a large response has an array"
+    field = _main_array(response, _arrays_of_version(type(response), version))
     array = _Array(partial(_with, response, field), getattr(response, field.name), version)
     yield array.begin()
     for chunk in _chunks(array.elements):
@@ -137,15 +133,32 @@ class _Array:
 
 
 @cache
-def _main_array(cls: type[Structure]) -> Field | None:
-    """Return the first array of structures of a response or of an element; None if it has none."""
-    return next((field for field in cls.FIELDS if field.array and field.struct is not None), None)
+def _arrays(cls: type[Structure]) -> tuple[Field, ...]:
+    """Return the arrays of structures that a response or an element has. Those that are tagged are small."""
+    return tuple(field for field in cls.FIELDS if field.array and field.struct is not None and field.tag < 0)
+
+
+@cache
+def _arrays_of_version(cls: type[Structure], version: int) -> tuple[Field, ...]:
+    return tuple(field for field in _arrays(cls) if field.is_present(version))
+
+
+def _main_array(response: Message, fields: tuple[Field, ...]) -> Field:
+    """Return that of the arrays which has most entries."""
+    return max(fields, key=lambda field: _estimated_entries(response, field))
+
+
+def _estimated_entries(response: Message, field: Field) -> int:
+    """Return about how many entries an array has, judged by some of its elements."""
+    elements = getattr(response, field.name) or ()
+    step = 1 + len(elements) // LARGE
+    return step * sum(map(_entries, elements[::step]))
 
 
 def _large_array(element: Structure) -> Field | None:
-    """Return the first array of structures of an element if it is large."""
-    field = _main_array(type(element))
-    return field if field is not None and len(getattr(element, field.name) or ()) > PIECE else None
+    """Return the first array of structures of an element that is large."""
+    large = (field for field in _arrays(type(element)) if len(getattr(element, field.name) or ()) > PIECE)
+    return next(large, None)
 
 
 def _without_large_array(element: Structure) -> Structure:

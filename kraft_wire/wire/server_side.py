@@ -39,6 +39,7 @@ from kraft_wire.wire.headers import (
     encode_response_header,
 )
 from kraft_wire.wire.large_responses import encode_in_pieces, estimated_bytes, is_large
+from kraft_wire.wire.refused_items import NamedItems, read_first_items
 
 MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
@@ -49,10 +50,12 @@ MAX_HELD_BYTES: Final = 512 * 1024 * 1024
 
 
 class ServedApi(msgspec.Struct, frozen=True, gc=False):
-    """An API that is served: the class of its requests, and how many entries a request may have."""
+    """An API that is served: the class of its requests, how many entries a request may have, and which of its
+    items are named if it is refused."""
 
     request_class: type[Message]
     max_entries: int
+    named_items: tuple[NamedItems, ...] = ()
 
 
 FindApi = Callable[[int, int], ServedApi | None]
@@ -149,7 +152,7 @@ def answer_alike(slots: Iterable[Slot], response: Message) -> None:
 class Request(msgspec.Struct, frozen=True, gc=False):
     """A decoded request. ``version`` is the one that the client asked for.
 
-    If it is ``refused``, ``message`` is empty: it was not decoded.
+    If it is ``refused``, it was not decoded: ``message`` has the names of its first items at most.
     """
 
     slot: Slot
@@ -215,7 +218,10 @@ class ServerSide:
                 check_entry_count(api.request_class, whole, version, body_offset, api.max_entries)
                 message, _ = api.request_class.decode_from(whole, version, body_offset)
             except TooManyEntries as error:
-                message, refused = api.request_class(), error
+                refused = error
+                message = read_first_items(
+                    api.request_class, whole, version, body_offset, api.named_items, api.max_entries
+                )
         elif api_key == API_VERSIONS_KEY and version > 0:
             # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
             message, slot.version = ApiVersionsRequest(), 0

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.alter_partition_request import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -16,9 +24,9 @@ from kraft_wire.protocol.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
-from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
-from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.schema import MAX_TAGGED_FIELDS, Field, Structure
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.wire import entry_count
 from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 
 PADDING = bytes(100_000)
@@ -26,10 +34,10 @@ PADDING = bytes(100_000)
 
 
 def entries(structure: Structure, version: int) -> int:
-    """Count the entries of a decoded request. Tagged fields don't count."""
+    """Count the entries of a decoded request."""
     total = 0
     for field in type(structure).FIELDS:
-        if not field.is_present(version) or field.is_tagged(version):
+        if not field.is_present(version):
             continue
         value = getattr(structure, field.name)
         if field.array and value is not None:
@@ -87,7 +95,7 @@ def test_the_count_is_that_of_the_decoded_request(api: Any) -> None:
             count = entries(request, version)
             check_entry_count(api.request_class, data, version, 4, count)
             if count:
-                with pytest.raises(TooManyEntries, match=f"more than {count - 1} entries"):
+                with pytest.raises(TooManyEntries, match=f"allows {count - 1}: split the request"):
                     check_entry_count(api.request_class, data, version, 4, count - 1)
 
 
@@ -100,15 +108,67 @@ def test_entries_of_all_arrays_count() -> None:
         check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5) - 1)
 
 
+def test_entries_of_tagged_arrays_count() -> None:
+    """A heartbeat's lists of directories are tagged."""
+    directories = tuple(Uuid(bytes([number] * 16)) for number in range(100))
+    request = BrokerHeartbeatRequest(offline_log_dirs=directories, cordoned_log_dirs=directories)
+    data = request.encode(2)
+    check_entry_count(BrokerHeartbeatRequest, data, 2, 0, 200)
+    with pytest.raises(TooManyEntries):
+        check_entry_count(BrokerHeartbeatRequest, data, 2, 0, 199)
+
+
+def test_a_tagged_field_ends_where_the_decoder_says() -> None:
+    """Java and the decoder ignore the size of a tagged field that they know."""
+    directories = (Uuid.ONE,) * 100
+    request = BrokerHeartbeatRequest(offline_log_dirs=directories, cordoned_log_dirs=directories)
+    data = bytearray(request.encode(2))
+    size_at = data.index(1 + len(directories), 20) - 2
+    data[size_at : size_at + 2] = b"\x80\x00"
+    assert BrokerHeartbeatRequest.decode(bytes(data), 2) == request
+    check_entry_count(BrokerHeartbeatRequest, bytes(data), 2, 0, 200)
+    with pytest.raises(TooManyEntries):
+        check_entry_count(BrokerHeartbeatRequest, bytes(data), 2, 0, 199)
+
+
 def test_an_array_is_refused_before_its_elements_are_read() -> None:
     data = ElectLeadersRequest(0, [TopicPartitions("t", tuple(range(1_000)))]).encode(2)
     with pytest.raises(TooManyEntries):
-        check_entry_count(ElectLeadersRequest, data[:200], 2, 0, 100)
+        check_entry_count(ElectLeadersRequest, data[:2_000], 2, 0, 100)
 
 
-def test_a_small_request_is_not_counted() -> None:
-    data = MetadataRequest([MetadataRequestTopic(name="")] * 10).encode(8)
-    check_entry_count(MetadataRequest, data, 8, 0, len(data))
+def test_a_small_request_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each partition of an AlterPartition takes 15 bytes at least, and each broker in its ISR 13."""
+    partition = PartitionData(new_isr_with_epochs=[BrokerState(1, 5), BrokerState(2, 5), BrokerState(3, 5)])
+    data = AlterPartitionRequest(topics=[TopicData(partitions=[partition] * 100)]).encode(3)
+    monkeypatch.setattr(entry_count, "Walk", None)
+    check_entry_count(AlterPartitionRequest, data, 3, 0, len(data) // 13 + 1)
+
+
+@pytest.mark.parametrize("api", list(CONTROLLER_APIS), ids=lambda api: api.name)
+def test_a_request_has_no_more_entries_than_its_bytes_allow(api: Any) -> None:
+    """Those of the count's test end in padding, which makes them long enough to be counted."""
+    random = Random(api.key)
+    for version in range(api.min_version, api.max_version + 1):
+        for _ in range(20):
+            request = random_structure(api.request_class, version, random)
+            assert isinstance(request, Message)
+            if count := entries(request, version):
+                with pytest.raises(TooManyEntries):
+                    check_entry_count(api.request_class, request.encode(version), version, 0, count - 1)
+
+
+def test_too_many_tagged_fields_are_left_to_the_decoder() -> None:
+    """They aren't passed over: that would take longer than anything that is allowed."""
+    tags = tuple((tag, b"") for tag in range(100, 101 + MAX_TAGGED_FIELDS))
+    topic = CreatableTopic("t", unknown_tagged_fields=tags)
+    topics = [topic, CreatableTopic("t", configs=[CreatableTopicConfig("k", "v")] * 10_000)]
+    data = bytearray(CreateTopicsRequest(topics=[topic]).encode(7)[:-6])
+    data[0] = 1 + len(topics)
+    data += CreateTopicsRequest(topics=topics[1:]).encode(7)[1:]
+    with pytest.raises(DecodeError, match="tagged fields"):
+        CreateTopicsRequest.decode(bytes(data), 7)
+    check_entry_count(CreateTopicsRequest, bytes(data), 7, 0, 5_000)
 
 
 def test_a_malformed_request_is_left_to_the_decoder() -> None:

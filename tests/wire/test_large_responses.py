@@ -15,7 +15,12 @@ from kraft_wire.protocol.messages.elect_leaders_response import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from kraft_wire.protocol.messages.metadata_response import MetadataResponse
+from kraft_wire.protocol.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, estimated_bytes, is_large
 
 
@@ -41,6 +46,15 @@ def mixed(*partitions: int) -> ElectLeadersResponse:
     return ElectLeadersResponse(throttle_time_ms=1, replica_election_results=results)
 
 
+def metadata(brokers: int, topics: int, partitions: int = 1) -> MetadataResponse:
+    each = [MetadataResponsePartition(partition_index=number) for number in range(partitions)]
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=number, host="h", port=1) for number in range(brokers)],
+        controller_id=3,
+        topics=[MetadataResponseTopic(name=f"t{number}", partitions=each) for number in range(topics)],
+    )
+
+
 @pytest.mark.parametrize(
     "response",
     [
@@ -50,6 +64,9 @@ def mixed(*partitions: int) -> ElectLeadersResponse:
         elections(9_000, 1),
         configs(2, 3_000),
         mixed(1, 2_000, 0, 999, 1_000, 1_001, 5, 30_000),
+        metadata(3, 3_000),
+        metadata(100, 2, 3_000),
+        metadata(6_000, 0),
     ],
 )
 def test_the_bytes_are_those_of_the_whole_response(response: Message) -> None:
@@ -57,7 +74,15 @@ def test_the_bytes_are_those_of_the_whole_response(response: Message) -> None:
         assert b"".join(encode_in_pieces(response, version)) == response.encode(version)
 
 
-@pytest.mark.parametrize(("response", "version"), [(configs(1_000, 30), 4), (elections(1, 30_000), 2)])
+@pytest.mark.parametrize(
+    ("response", "version"),
+    [
+        (configs(1_000, 30), 4),
+        (elections(1, 30_000), 2),
+        (metadata(100, 20_000), 9),
+        (metadata(100, 2, 20_000), 9),
+    ],
+)
 def test_pieces_are_small(response: Message, version: int) -> None:
     pieces = list(encode_in_pieces(response, version))
     assert len(pieces) >= 30_000 // (PIECE + 31)
@@ -75,4 +100,6 @@ def test_a_response_with_many_entries_is_large() -> None:
     assert is_large(configs(LARGE // 30, 30))
     assert not is_large(configs(LARGE // 40, 30))
     assert is_large(elections(1, LARGE))
+    assert is_large(metadata(3, LARGE // 2 + 1))
+    assert not is_large(metadata(3, LARGE // 2))
     assert not is_large(MetadataResponse())

@@ -17,13 +17,12 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
+from kraft_wire.wire.refused_items import NamedItems
 
 if TYPE_CHECKING:
     from kraft_wire.controller.decision.context import Context, ControllerState, Result
     from kraft_wire.security.authorization import Resource
 
-_BROKERS_MAY_SEND: Final = 10
-"""The requests of brokers and controllers may have so many times the entries of clients' requests."""
 _KEYS: Final = {api_name(key): key for key in API_KEYS}
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
@@ -63,7 +62,8 @@ class Api(msgspec.Struct, frozen=True):
     ``name`` is Kafka's, such as "CreateTopics". ``requires`` is the permission that the whole request needs:
     the node checks it. Handlers check the permissions of single items themselves. ``load_handler`` imports
     the module of the handler, so that it is loaded with the first request only. ``is_forwardable`` is Kafka's
-    ApiKeys.forwardable: whether brokers may send the API in an Envelope.
+    ApiKeys.forwardable: whether brokers may send the API in an Envelope. A request may have
+    ``entries_factor`` times the entries of other requests.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Api(msgspec.Struct, frozen=True):
     requires: tuple[AclOperation, Resource] | None = None
     is_forwardable: bool = False
     errors: ErrorForm = TOP_LEVEL
+    entries_factor: int = 1
 
     @property
     def key(self) -> int:
@@ -97,11 +98,13 @@ class Api(msgspec.Struct, frozen=True):
         return self.answered_by is AnsweredBy.ACTIVE_CONTROLLER and not self.is_from_cluster
 
     def max_entries(self, of_clients: int) -> int:
-        """Return the most entries of a request, given that of requests that clients send.
+        """Return the most entries of a request, given that of requests that clients send."""
+        return of_clients * self.entries_factor
 
-        A broker may have to report a change of all its partitions at once.
-        """
-        return of_clients * _BROKERS_MAY_SEND if self.is_from_cluster else of_clients
+    @property
+    def named_items(self) -> tuple[NamedItems, ...]:
+        """The items of a request that an error response names, if it needs nothing else to name them."""
+        return tuple(NamedItems(each.asked, each.keys) for each in self.errors.items if each.nested is None)
 
     def supports(self, version: int) -> bool:
         """Whether requests of this version are served."""

@@ -32,13 +32,15 @@ FEW_GONE: Final = 64
 class ParkedFetch(msgspec.Struct, frozen=True):
     """A fetch at the high watermark.
 
-    It is answered when a record at ``offset`` is committed, or at ``deadline_ms``.
+    It is answered when a record at ``offset`` is committed, or at ``deadline_ms``. A client that isn't
+    answered may have many: so nothing is kept of its request but ``request``, which is small.
     """
 
-    request: ApiRequest
+    token: Hashable
+    version: int
+    request: FetchRequest
     offset: int
     deadline_ms: int
-    refused_topics: frozenset[str] = frozenset()
 
 
 class ParkedFetches:
@@ -52,11 +54,10 @@ class ParkedFetches:
 
     def park(self, fetch: ParkedFetch) -> None:
         """Keep a fetch until it can be answered."""
-        token = fetch.request.token
-        self._parked[token] = fetch
+        self._parked[fetch.token] = fetch
         number = next(self._numbers)
-        heappush(self._by_deadline, (fetch.deadline_ms, number, token))
-        heappush(self._by_offset, (fetch.offset, number, token))
+        heappush(self._by_deadline, (fetch.deadline_ms, number, fetch.token))
+        heappush(self._by_offset, (fetch.offset, number, fetch.token))
 
     def abandon(self, token: Hashable) -> None:
         """Drop the fetch of a consumer that disconnected."""
@@ -124,20 +125,18 @@ class ConsumerReads:
         decision = consumer_fetch.decide(fetch, request.version, self._log_view(refused))
         if isinstance(decision, ConsumerWait):
             deadline_ms = self._outbox.now.monotonic_ms + decision.max_wait_ms
-            self._parked.park(ParkedFetch(request, decision.offset, deadline_ms, refused))
+            self._parked.park(
+                ParkedFetch(request.token, request.version, decision.request, decision.offset, deadline_ms)
+            )
         else:
-            self._answer(request, decision)
+            self._answer(request.token, decision)
 
     def answer_parked(self, high_watermark: int) -> None:
         """Answer the parked fetches that are ready."""
         for parked in self._parked.take_ready(high_watermark, self._outbox.now.monotonic_ms):
-            fetch = cast(FetchRequest, parked.request.request)
-            view = self._log_view(parked.refused_topics)
-            decision = consumer_fetch.decide(fetch, parked.request.version, view)
-            if isinstance(decision, ConsumerWait):
-                self._outbox.reply(parked.request.token, decision.response)
-            else:
-                self._answer(parked.request, decision)
+            decision = consumer_fetch.decide(parked.request, parked.version, self._log_view())
+            assert not isinstance(decision, ConsumerWait), "what is parked doesn't wait again"
+            self._answer(parked.token, decision)
 
     def serve_list_offsets(self, request: ApiRequest, context: Context) -> None:
         """Answer at once, or after timestamps were looked up in the log."""
@@ -151,13 +150,13 @@ class ConsumerReads:
             response = consumer_list_offsets.respond(asked, request.version, view)
             self._outbox.reply(request.token, response)
 
-    def _answer(self, request: ApiRequest, decision: ConsumerRead | ConsumerAnswer) -> None:
+    def _answer(self, token: Hashable, decision: ConsumerRead | ConsumerAnswer) -> None:
         if isinstance(decision, ConsumerRead):
-            self._outbox.emit(ReplyCommitted(request.token, decision))
+            self._outbox.emit(ReplyCommitted(token, decision))
         else:
-            self._outbox.reply(request.token, decision.response)
+            self._outbox.reply(token, decision.response)
 
-    def _log_view(self, refused_topics: frozenset[str]) -> LogView:
+    def _log_view(self, refused_topics: frozenset[str] = frozenset()) -> LogView:
         return LogView(
             node_id=self._state.node_id,
             leader_id=self._state.leader_id,

@@ -27,6 +27,9 @@ from kraft_wire.protocol.messages.fetch_response import (
 FIRST_VERSION_WITH_TOPIC_IDS: Final = 13
 NEW_SESSION: Final = 0
 NO_SESSION: Final = -1
+MOST_WAIT_MS: Final = 30_000
+"""A Fetch waits so long at most. Java's clients by default wait no longer for an answer, and a client that
+is gone without a word is found out by an answer only."""
 
 
 class LogView(msgspec.Struct, frozen=True, gc=False):
@@ -65,10 +68,11 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 class ConsumerWait(msgspec.Struct, frozen=True):
     """Wait, because there is nothing at ``offset`` yet.
 
-    When something is committed there, decide again. After ``max_wait_ms`` answer with ``response``.
+    When something is committed there, or after ``max_wait_ms``, decide on ``request``: the same question,
+    which doesn't wait again. It has a few fields, however much the client's request had.
     """
 
-    response: FetchResponse
+    request: FetchRequest
     offset: int
     max_wait_ms: int
 
@@ -85,13 +89,19 @@ ConsumerDecision = ConsumerRead | ConsumerWait | ConsumerAnswer
 def is_consumer_fetch(request: FetchRequest) -> bool:
     """Whether this Fetch is of an ordinary consumer.
 
-    Replicas have ids from 0 on (in ``replica_state`` from version 15 on). A Fetch with a last fetched epoch
-    needs raft to compare it with the log.
+    A Fetch with a last fetched epoch needs raft to compare it with the log.
     """
-    is_replica = request.replica_id >= 0 or request.replica_state.replica_id >= 0
-    return not is_replica and not any(
+    return not is_of_replica(request) and not any(
         partition.last_fetched_epoch >= 0 for topic in request.topics for partition in topic.partitions
     )
+
+
+def is_of_replica(request: FetchRequest) -> bool:
+    """Whether this Fetch is of a broker or a controller: they have ids from 0 on.
+
+    The id is in ``replica_state`` from version 15 on.
+    """
+    return request.replica_id >= 0 or request.replica_state.replica_id >= 0
 
 
 def decide(request: FetchRequest, version: int, view: LogView) -> ConsumerDecision:
@@ -100,20 +110,20 @@ def decide(request: FetchRequest, version: int, view: LogView) -> ConsumerDecisi
         return ConsumerAnswer(FetchResponse(error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)))
     response = FetchResponse()
     wanted: tuple[FetchPartition, PartitionData] | None = None
-    has_error = False
+    asked_count = 0
     for topic in request.topics:
         answers = [_partition(topic, partition, version, view) for partition in topic.partitions]
         response.responses.append(
             FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=answers)
         )
         for partition, answer in zip(topic.partitions, answers, strict=True):
-            if answer.error_code:
-                has_error = True
-            elif wanted is None:
+            asked_count += 1
+            if not answer.error_code and wanted is None:
                 wanted = partition, answer
     if wanted is None:
         return ConsumerAnswer(response)
-    return _read(request, *wanted, response, may_wait=not has_error)
+    # There is one partition. With more there is an error, or the same one twice: no reason to wait.
+    return _read(request, *wanted, response, may_wait=asked_count == 1)
 
 
 def _read(
@@ -128,8 +138,23 @@ def _read(
         max_bytes = max(0, min(request.max_bytes, asked.partition_max_bytes))
         return ConsumerRead(response, answer, asked.fetch_offset, answer.high_watermark, max_bytes)
     if may_wait and request.max_wait_ms > 0 and request.min_bytes > 0:
-        return ConsumerWait(response, asked.fetch_offset, request.max_wait_ms)
+        max_wait_ms = min(request.max_wait_ms, MOST_WAIT_MS)
+        return ConsumerWait(_without_wait(request), asked.fetch_offset, max_wait_ms)
     return ConsumerAnswer(response)
+
+
+def _without_wait(request: FetchRequest) -> FetchRequest:
+    """Return the same question about the one partition, to be answered at once."""
+    (topic,) = request.topics
+    (asked,) = topic.partitions
+    partition = FetchPartition(
+        partition=asked.partition,
+        current_leader_epoch=asked.current_leader_epoch,
+        fetch_offset=asked.fetch_offset,
+        partition_max_bytes=asked.partition_max_bytes,
+    )
+    topic = FetchTopic(topic=topic.topic, topic_id=topic.topic_id, partitions=[partition])
+    return FetchRequest(max_bytes=request.max_bytes, topics=[topic])
 
 
 def _partition(topic: FetchTopic, asked: FetchPartition, version: int, view: LogView) -> PartitionData:

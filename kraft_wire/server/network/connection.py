@@ -17,8 +17,10 @@ import trio
 
 from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.controller.reading.consumer_fetch import is_of_replica
 from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import Mistakes
@@ -27,11 +29,14 @@ from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
+from kraft_wire.wire.entry_count import TooManyEntries
 from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
 
 API_KEY_BYTES = 2
 TURN_S = 0.002
 """A connection that has sent many requests is served for so long, then all others have their turn."""
+REPLICAS_FETCH_BYTES = 4096
+"""No Fetch of a replica is larger: it asks for one partition."""
 WAITING_CLIENT_S = 0.1
 """The shortest time until a client that waits for its answer is looked at again."""
 
@@ -83,7 +88,8 @@ class Shared(msgspec.Struct, frozen=True):
         api = self.apis.served(api_key, version)
         if api is None:
             return None
-        found = ServedApi(api.request_class, api.max_entries(self.limits.max_request_entries))
+        most_entries = api.max_entries(self.limits.max_request_entries)
+        found = ServedApi(api.request_class, most_entries, api.named_items)
         self.found[api_key, version] = found
         return found
 
@@ -111,6 +117,7 @@ class Connection:
         self._mistakes = shared.mistakes
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
         self._write_in_work: Slot | None = None
+        self._fetches_as_consumer = False
         self._waiting_bytes = 0
         self._scope = trio.CancelScope()
         self._sender = Sender(stream, self._wire, self._turns, self._moved)
@@ -163,32 +170,48 @@ class Connection:
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
                 self._waiting_bytes = len(whole)
-                while not self._wire.has_room or self._is_writing:
-                    self._held.note(self)
-                    await self._room_made()
-                if self._has_to_wait(whole):
-                    self._held.note(self)
-                    await self._turns.wait()
-                    if self._is_gone():
-                        return
-                    began_s = time.perf_counter()
-                    self._serve(self._wire.take(whole))
-                    self._turns.note(time.perf_counter() - began_s)
-                else:
-                    self._serve(self._wire.take(whole))
-                self._waiting_bytes = 0
                 if trio.current_time() > turn_ends_s:
                     self._held.note(self)
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
+                while not self._wire.has_room or self._is_writing:
+                    self._held.note(self)
+                    await self._room_made()
+                if not self._turns.is_over:
+                    self._serve(self._wire.take(whole))
+                else:
+                    turn_ends_s = -math.inf  # the pass is long: the next request is for the next pass
+                    if not await self._serve_in_long_pass(whole):
+                        return
+                self._waiting_bytes = 0
             self._held.note(self)
 
-    def _has_to_wait(self, whole: bytes) -> bool:
-        """Whether others have their turn before this request. Those of brokers and controllers don't wait."""
-        if not self._turns.is_over:
+    async def _serve_in_long_pass(self, whole: bytes) -> bool:
+        """Serve a request, after those that have their turn before it. Return False if the client is gone."""
+        if not self._has_to_wait(whole):
+            self._serve(self._wire.take(whole))
+            return True
+        self._held.note(self)
+        await self._turns.wait()
+        if self._is_gone():
             return False
+        began_s = time.perf_counter()
+        self._serve(self._wire.take(whole))
+        self._turns.note(time.perf_counter() - began_s)
+        return True
+
+    def _has_to_wait(self, whole: bytes) -> bool:
+        """Whether others have their turn before this request. Those of brokers and controllers don't wait.
+
+        Replicas and consumers send Fetches. Which of them sends it stands at the end of a request, so the
+        one before it tells: the first Fetch of a consumer doesn't wait, either.
+        """
         api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
-        return api is None or not api.is_from_cluster
+        if api is None or not api.is_from_cluster:
+            return True
+        if api.key != FetchRequest.API_KEY:
+            return False
+        return self._fetches_as_consumer or len(whole) > REPLICAS_FETCH_BYTES
 
     @property
     def _is_writing(self) -> bool:
@@ -203,16 +226,23 @@ class Connection:
 
     def _serve(self, request: Request) -> None:
         if request.refused is None:
+            if isinstance(request.message, FetchRequest):
+                self._fetches_as_consumer = not is_of_replica(request.message)
             self._submit(self._api_request(request))
             if self._apis[request.api_key].is_clients_write:
                 self._write_in_work = request.slot
             return
-        reason = str(request.refused)
+        self._refuse(request, request.refused)
+
+    def _refuse(self, request: Request, error: TooManyEntries) -> None:
+        """Answer with an error, of the whole request or of its first items."""
+        reason = str(error)
         api = self._apis[request.api_key]
         code = ErrorCode.POLICY_VIOLATION
         response = api.error_response(request.message, request.version, code, reason)
-        if getattr(response, "error_code", ErrorCode.NONE) != code:
-            raise request.refused  # the response has errors of items only, and they aren't known
+        names_items = any(getattr(request.message, items.array) for items in api.named_items)
+        if not names_items and getattr(response, "error_code", ErrorCode.NONE) != code:
+            raise error  # the response has errors of items only, and their names couldn't be read
         self._mistakes.refused(self._address, request.client_id, reason)
         request.slot.answer(response)
 

@@ -6,12 +6,11 @@ from random import Random
 from typing import cast
 
 from kraft_wire.controller.node.consumer_reads import ParkedFetch, ParkedFetches
-from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 
 
 def fetch(token: int, offset: int, deadline_ms: int) -> ParkedFetch:
-    return ParkedFetch(ApiRequest(token, 1, 12, FetchRequest(), Caller("")), offset, deadline_ms)
+    return ParkedFetch(token, 12, FetchRequest(), offset, deadline_ms)
 
 
 def test_those_with_a_record_or_at_their_deadline_are_taken_once() -> None:
@@ -32,7 +31,7 @@ def test_those_with_a_record_or_at_their_deadline_are_taken_once() -> None:
             high_watermark += random.randint(0, 2)
             now_ms += random.randint(0, 20)
             ready = parked.take_ready(high_watermark, now_ms)
-            tokens = [cast(int, each.request.token) for each in ready]
+            tokens = [cast(int, each.token) for each in ready]
             assert sorted(tokens) == [
                 token
                 for token, each in sorted(waiting.items())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kraft_wire.controller.cluster import controller_registration
 from kraft_wire.controller.reading import consumer_list_offsets as list_offsets
 from kraft_wire.controller.reading import consumer_metadata
 from kraft_wire.controller.reading.consumer_fetch import (
+    MOST_WAIT_MS,
     ConsumerAnswer,
     ConsumerDecision,
     ConsumerRead,
@@ -250,6 +252,7 @@ def fetch_request(
 
 def sent(decision: ConsumerDecision, version: int = 12) -> FetchResponse:
     """Return the response as the consumer reads it."""
+    assert not isinstance(decision, ConsumerWait)
     return FetchResponse.decode(decision.response.encode(version), version)
 
 
@@ -284,8 +287,44 @@ def test_at_the_high_watermark_a_consumer_waits() -> None:
     decision = decide(fetch_request(100), 12, LEADER)
     assert isinstance(decision, ConsumerWait)
     assert (decision.offset, decision.max_wait_ms) == (100, 500)
-    partition = sent(decision).responses[0].partitions[0]
+    partition = sent(decide(decision.request, 12, LEADER)).responses[0].partitions[0]
     assert (partition.error_code, partition.records, partition.high_watermark) == (0, b"", 100)
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_what_is_kept_while_a_consumer_waits_is_the_same_question(version: int) -> None:
+    request = fetch_request(100, version, epoch=LEADER.epoch if version >= 9 else -1, max_bytes=3_000)
+    decision = decide(request, version, LEADER)
+    assert isinstance(decision, ConsumerWait)
+    later = msgspec.structs.replace(LEADER, high_watermark=110)
+    assert decide(decision.request, version, later) == decide(request, version, later)
+    new_epoch = msgspec.structs.replace(later, epoch=LEADER.epoch + 1)
+    assert decide(decision.request, version, new_epoch) == decide(request, version, new_epoch)
+
+
+def test_little_is_kept_while_a_consumer_waits() -> None:
+    request = fetch_request(100)
+    request.rack_id = "r" * 30_000
+    request.forgotten_topics_data = [fetch.ForgottenTopic(topic="x", partitions=tuple(range(10_000)))]
+    unknown = ((99, bytes(10_000)),)
+    request.unknown_tagged_fields = unknown
+    request.topics[0].unknown_tagged_fields = unknown
+    request.topics[0].partitions[0].unknown_tagged_fields = unknown
+    decision = decide(request, 12, LEADER)
+    assert isinstance(decision, ConsumerWait)
+    assert len(decision.request.encode(12)) < 200
+
+
+def test_a_consumer_that_names_the_partition_twice_does_not_wait() -> None:
+    request = fetch_request(100)
+    request.topics *= 2
+    assert isinstance(decide(request, 12, LEADER), ConsumerAnswer)
+
+
+def test_a_consumer_waits_for_a_limited_time() -> None:
+    decision = decide(fetch_request(100, max_wait_ms=2**31 - 1), 12, LEADER)
+    assert isinstance(decision, ConsumerWait)
+    assert decision.max_wait_ms == MOST_WAIT_MS
 
 
 @pytest.mark.parametrize(("max_wait_ms", "min_bytes"), [(0, 1), (500, 0)])

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from kraft_wire.controller.node.consumer_reads import ParkedFetch, ParkedFetches
-from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 
 
 def _parked(token: str, *, offset: int = 10, deadline_ms: int = 500) -> ParkedFetch:
-    request = ApiRequest(
-        token,
-        api_key=FetchRequest.API_KEY,
-        version=11,
-        request=FetchRequest(),
-        caller=Caller(listener="CONTROLLER"),
-    )
-    return ParkedFetch(request, offset, deadline_ms)
+    return ParkedFetch(token, 11, FetchRequest(), offset, deadline_ms)
 
 
 def _tokens(fetches: ParkedFetches, high_watermark: int, now_ms: int) -> list[object]:
-    return [fetch.request.token for fetch in fetches.take_ready(high_watermark, now_ms)]
+    return [fetch.token for fetch in fetches.take_ready(high_watermark, now_ms)]
 
 
 def test_a_fetch_waits_until_something_past_its_offset_is_committed() -> None:

@@ -16,9 +16,12 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.server.network.connection import Connection, Limits, Shared
 from kraft_wire.wire.client_side import ClientSide, Response
+from kraft_wire.wire.framing import frame
+from kraft_wire.wire.headers import encode_request
 from kraft_wire.wire.server_side import Slot
 
 HEARTBEAT = BrokerHeartbeatRequest.API_KEY
+HEARTBEAT_REQUEST = frame(encode_request(HEARTBEAT, 1, 1, "x", BrokerHeartbeatRequest()))
 MAX_FRAME_BYTES = 10_000
 MAX_ENTRIES = 500
 

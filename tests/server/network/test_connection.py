@@ -28,6 +28,11 @@ from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersReque
 from kraft_wire.protocol.messages.elect_leaders_response import ElectLeadersResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.protocol.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.network import connection as connection_module
@@ -36,9 +41,14 @@ from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
 from kraft_wire.wire.large_responses import LARGE
 from kraft_wire.wire.server_side import MAX_IN_FLIGHT
-from tests.server.network.peer import HEARTBEAT, MAX_ENTRIES, MAX_FRAME_BYTES, connected, until
-
-HEARTBEAT_REQUEST = frame(encode_request(HEARTBEAT, 1, 1, "x", BrokerHeartbeatRequest()))
+from tests.server.network.peer import (
+    HEARTBEAT,
+    HEARTBEAT_REQUEST,
+    MAX_ENTRIES,
+    MAX_FRAME_BYTES,
+    connected,
+    until,
+)
 
 
 async def test_responses_leave_in_the_order_of_requests() -> None:
@@ -281,19 +291,39 @@ async def test_a_request_with_too_many_entries_is_refused_and_the_next_one_is_se
         await peer.wait_for_requests(1)
     (record,) = caplog.records
     assert record.__dict__["fields"]["client_id"] == "peer"
-    assert f"more than {MAX_ENTRIES} entries" in record.__dict__["fields"]["reason"]
+    assert record.__dict__["fields"]["reason"] == (
+        f"ElectLeadersRequest has {MAX_ENTRIES + 1} entries or more in all its arrays, and "
+        f"kraft.wire.max.request.entries allows {MAX_ENTRIES}: split the request"
+    )
 
 
 async def test_a_refused_request_whose_response_has_no_error_of_its_own_closes_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with connected() as peer:
-        names = [MetadataRequestTopic(name=f"{number}") for number in range(MAX_ENTRIES + 1)]
-        await peer.send(MetadataRequest(topics=names), 8)
+        partitions = [ListOffsetsPartition(partition_index=each) for each in range(MAX_ENTRIES)]
+        topics = [ListOffsetsTopic(name="t", partitions=partitions)]
+        await peer.send(ListOffsetsRequest(replica_id=-1, topics=topics), 7)
         assert await peer.is_closed()
         assert not peer.submitted
     (record,) = caplog.records
-    assert f"more than {MAX_ENTRIES} entries" in record.__dict__["fields"]["error"]
+    assert f"ListOffsetsRequest has {MAX_ENTRIES + 1} entries or more" in record.__dict__["fields"]["error"]
+
+
+async def test_a_refused_request_whose_response_has_errors_of_items_only_is_answered_with_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with connected() as peer:
+        names = [MetadataRequestTopic(name=f"{number}") for number in range(MAX_ENTRIES + 1)]
+        await peer.send(MetadataRequest(topics=names), 8)
+        await peer.heartbeats(1)
+        refused = await peer.receive()
+        assert isinstance(refused, MetadataResponse)
+        assert [topic.name for topic in refused.topics] == [topic.name for topic in names]
+        assert {topic.error_code for topic in refused.topics} == {ErrorCode.POLICY_VIOLATION}
+        await peer.wait_for_requests(1)
+    (record,) = caplog.records
+    assert "kraft.wire.max.request.entries" in record.__dict__["fields"]["reason"]
 
 
 async def test_a_large_response_arrives_whole_and_before_those_after_it() -> None:

@@ -9,13 +9,23 @@ import trio
 import trio.testing
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.fetch_request import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+from kraft_wire.server.network import connection as connection_module
 from kraft_wire.server.network import turns as turns_module
 from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.server.network.turns import Turns
-from tests.server.network.peer import Peer, connected
+from tests.server.network.peer import HEARTBEAT_REQUEST, MAX_ENTRIES, Peer, connected
 
 
 @pytest.fixture
@@ -41,6 +51,56 @@ async def test_a_broker_is_served_while_a_client_waits_for_its_turn() -> None:
             nursery.start_soon(shared.turns.run)
             await client.wait_for_requests(1)
             nursery.cancel_scope.cancel()
+
+
+REPLICAS = {17: FetchRequest(replica_state=ReplicaState(replica_id=3)), 14: FetchRequest(replica_id=3)}
+
+
+@pytest.mark.usefixtures("no_budget")
+@pytest.mark.parametrize("version", [14, 17])
+async def test_fetches_of_consumers_wait_for_their_turn_and_those_of_replicas_do_not(version: int) -> None:
+    shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
+    async with connected(shared=shared) as consumer, connected(shared=shared) as replica:
+        await consumer.send(FetchRequest(), version)
+        await consumer.wait_for_requests(1)  # only then is it known as a consumer
+        await consumer.send(FetchRequest(), version)
+        for _ in range(3):
+            await replica.send(REPLICAS[version], version)
+        await replica.wait_for_requests(3)
+        await _are_waiting(consumer, 1)
+
+
+@pytest.mark.usefixtures("no_budget")
+async def test_a_large_fetch_waits_for_its_turn_although_the_client_is_unknown() -> None:
+    shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
+    async with connected(shared=shared) as client:
+        topics = [FetchTopic(topic="t", partitions=[FetchPartition(partition=n) for n in range(MAX_ENTRIES)])]
+        await client.send(FetchRequest(topics=topics), 12)
+        await _are_waiting(client, 0)
+
+
+async def test_a_fetch_has_the_limit_of_clients() -> None:
+    async with connected() as client:
+        forgotten = [ForgottenTopic(topic="t", partitions=tuple(range(MAX_ENTRIES)))]
+        await client.send(FetchRequest(forgotten_topics_data=forgotten), 12)
+        refused = await client.receive()
+        assert isinstance(refused, FetchResponse)
+        assert ErrorCode(refused.error_code) is ErrorCode.POLICY_VIOLATION
+        assert not client.submitted
+
+
+@pytest.mark.usefixtures("no_budget")
+async def test_a_broker_with_many_requests_has_one_served_in_a_long_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_module, "TURN_S", 60.0)
+    async with connected() as broker:
+        await broker.stream.send_all(HEARTBEAT_REQUEST * 50)
+        passes = 0
+        while len(broker.submitted) < 50:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+        assert passes > 20, "all were served in a few passes of the event loop"
 
 
 @pytest.mark.usefixtures("no_budget")

@@ -1,0 +1,77 @@
+"""Read the first items of a request that is refused for its size, so that the answer can name them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from kraft_wire.protocol.careful_decode import decode_element
+from kraft_wire.protocol.errors import ProtocolError
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.varint import VarintTooLong
+from kraft_wire.wire.entry_count import Walk, length_of, step_over, steps_over
+
+MOST_ITEMS: Final = 1_000
+"""The items that are named at most. A client fails those that its answer doesn't name: in Java, "did not
+contain a result"."""
+
+
+class NamedItems(msgspec.Struct, frozen=True):
+    """The items of a request that an answer has errors for: the elements of ``array``.
+
+    ``keys`` are the fields that name an item, and are its first. An item that isn't a structure is its name.
+    """
+
+    array: str
+    keys: tuple[str, ...]
+
+
+def read_first_items(
+    cls: type[Message], data: bytes, version: int, pos: int, named: tuple[NamedItems, ...], limit: int
+) -> Message:
+    """Return a request that has nothing but the names of its first items.
+
+    It ends where the request has more than ``limit`` entries inside of its items, or is malformed.
+    """
+    request = cls()
+    keys = {items.array: items.keys for items in named}
+    walk = Walk(cls.NAME, data, limit)
+    try:
+        for field in cls.FIELDS:
+            if not field.is_present(version) or field.is_tagged(version):
+                continue
+            if field.name in keys:
+                found: list[Any] = []
+                setattr(request, field.name, found)
+                _read_items(walk, field, version, pos, keys[field.name], found)
+                break
+            pos = step_over(field, version)(walk, pos)
+    except (ProtocolError, IndexError, VarintTooLong):
+        pass
+    return request
+
+
+def _read_items(
+    walk: Walk, field: Field, version: int, pos: int, keys: tuple[str, ...], found: list[Any]
+) -> None:
+    count, pos = length_of(field, version)(walk.data, pos)
+    for _ in range(min(count, MOST_ITEMS)):
+        if field.struct is None:
+            value, pos = decode_element(field, walk.name, walk.data, version, pos)
+            found.append(value)
+            continue
+        found.append(field.struct(**_first_values(walk, field, version, pos, keys)))
+        for step in steps_over(field.struct, version):
+            pos = step(walk, pos)
+
+
+def _first_values(walk: Walk, field: Field, version: int, pos: int, keys: tuple[str, ...]) -> dict[str, Any]:
+    assert field.struct is not None
+    values: dict[str, Any] = {}
+    for key in field.struct.FIELDS[: len(keys)]:
+        assert key.name in keys, "the fields that name an item are its first"
+        if key.is_present(version):
+            values[key.name], pos = decode_element(key, walk.name, walk.data, version, pos)
+    return values

@@ -1,0 +1,62 @@
+"""The most entries of a request: none that a broker sends has more, and one that has keeps nobody waiting."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.alter_partition_request import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
+from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import (
+    AssignReplicasToDirsRequest,
+    DirectoryData,
+)
+from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import PartitionData as AssignedPartition
+from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import TopicData as AssignedTopic
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.fetch_request import FetchRequest, ForgottenTopic
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
+
+
+def check(request: Message) -> None:
+    """Raise TooManyEntries as a connection would."""
+    api = CONTROLLER_APIS[request.API_KEY]
+    most = api.max_entries(MAX_REQUEST_ENTRIES)
+    check_entry_count(type(request), request.encode(api.max_version), api.max_version, 0, most)
+
+
+def isr_changes(partitions: int) -> AlterPartitionRequest:
+    partition = PartitionData(new_isr_with_epochs=[BrokerState(broker, 5) for broker in (1, 2, 3)])
+    return AlterPartitionRequest(topics=[TopicData(partitions=[partition] * (partitions // 100))] * 100)
+
+
+def test_a_broker_may_report_a_change_of_all_its_partitions() -> None:
+    check(isr_changes(24_000))
+    with pytest.raises(TooManyEntries):
+        check(isr_changes(26_000))
+
+
+def test_a_broker_may_assign_as_many_replicas_as_it_does_at_once() -> None:
+    """Kafka's AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST, all of different directories."""
+    topics = [AssignedTopic(partitions=[AssignedPartition()])]
+    check(AssignReplicasToDirsRequest(directories=[DirectoryData(topics=topics)] * 2_250))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        BrokerHeartbeatRequest(offline_log_dirs=(Uuid.ONE,) * (MAX_REQUEST_ENTRIES + 1)),
+        FetchRequest(forgotten_topics_data=[ForgottenTopic(partitions=(0,) * MAX_REQUEST_ENTRIES)]),
+    ],
+    ids=lambda request: request.NAME,
+)
+def test_other_requests_of_brokers_have_the_limit_of_clients(request_: Message) -> None:
+    with pytest.raises(TooManyEntries):
+        check(request_)
