@@ -2,7 +2,8 @@
 
 A byte or two are enough for an entry, but a decoded one takes a hundred. So a request is counted before it is
 decoded, unless it is too short for so many entries. The count stops at a limit: an array counts in full
-before its first element is looked at.
+before its first element is looked at. Of the broker ids that a client assigns to a partition, which are
+decoded all at once, ``IDS_AN_ENTRY`` count as one entry.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _SIZES: Final = {
     "float64": 8,
     "uuid": 16,
 }
+IDS_AN_ENTRY: Final = 16
+"""So a topic of 10,000 partitions, the most that Kafka creates at once, may be assigned to brokers."""
+_ASSIGNED: Final = "broker_ids"
 _FIXED_LENGTH_BYTES: Final = 2
 """The length of a string in versions that aren't flexible. That of bytes has more."""
 _NO_ENTRIES: Final = 1 << 62
@@ -69,9 +73,14 @@ def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, l
 def _least_entry_bytes(cls: type[Structure], version: int) -> int:
     """Return how many bytes an entry has at least, in the array of a request with the smallest elements."""
     fields = [field for field in cls.FIELDS if field.is_present(version)]
-    own = [_least_element_bytes(field, version) for field in fields if field.array]
+    own = [_least_element_bytes(field, version) * elements_an_entry(field) for field in fields if field.array]
     inner = [_least_entry_bytes(field.struct, version) for field in fields if field.struct is not None]
     return max(1, min(own + inner, default=_NO_ENTRIES))
+
+
+def elements_an_entry(field: Field) -> int:
+    """Return how many elements of an array count as one entry."""
+    return IDS_AN_ENTRY if field.name == _ASSIGNED else 1
 
 
 def _least_element_bytes(field: Field, version: int) -> int:
@@ -205,7 +214,7 @@ def _struct(cls: type[Structure], version: int, *, nullable: bool) -> Step:
 
 def _array(field: Field, version: int, length: Length) -> Step:
     if field.struct is None and field.kind in _SIZES:
-        return _fixed_array(_SIZES[field.kind], length)
+        return _fixed_array(_SIZES[field.kind], elements_an_entry(field), length)
     element_length = _compact_length if version >= field.flexible_from else _string_length
     steps = (_sized(element_length),) if field.struct is None else steps_over(field.struct, version)
 
@@ -220,10 +229,10 @@ def _array(field: Field, version: int, length: Length) -> Step:
     return step
 
 
-def _fixed_array(element_bytes: int, length: Length) -> Step:
+def _fixed_array(element_bytes: int, an_entry: int, length: Length) -> Step:
     def step(walk: Walk, pos: int) -> int:
         count, pos = length(walk.data, pos)
-        walk.take(count)
+        walk.take(count // an_entry)
         return pos + count * element_bytes
 
     return step

@@ -27,7 +27,7 @@ from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersReque
 from kraft_wire.protocol.schema import MAX_TAGGED_FIELDS, Field, Structure
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire import entry_count
-from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
+from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count, elements_an_entry
 
 PADDING = bytes(100_000)
 """Bytes after a request, which neither the decoder nor the count may look at."""
@@ -41,7 +41,8 @@ def entries(structure: Structure, version: int) -> int:
             continue
         value = getattr(structure, field.name)
         if field.array and value is not None:
-            total += len(value) + sum(entries(each, version) for each in value if field.struct is not None)
+            total += len(value) // elements_an_entry(field)
+            total += sum(entries(each, version) for each in value if field.struct is not None)
         elif field.struct is not None and value is not None:
             total += entries(value, version)
     return total
@@ -103,9 +104,19 @@ def test_entries_of_all_arrays_count() -> None:
     assignments = [CreatableReplicaAssignment(index, (1, 2, 3)) for index in range(10)]
     topic = CreatableTopic("t", -1, -1, assignments, [CreatableTopicConfig("k", "v")] * 5)
     data = CreateTopicsRequest(topics=[topic] * 100).encode(7)
-    check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5))
+    check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 + 5))
     with pytest.raises(TooManyEntries, match="split the request"):
-        check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 * 4 + 5) - 1)
+        check_entry_count(CreateTopicsRequest, data, 7, 0, 100 * (1 + 10 + 5) - 1)
+
+
+@pytest.mark.parametrize(("replication_factor", "entries"), [(3, 10_001), (16, 20_001)])
+def test_a_topic_may_be_as_large_as_kafka_creates_it(replication_factor: int, entries: int) -> None:
+    brokers = tuple(range(replication_factor))
+    assignments = [CreatableReplicaAssignment(index, brokers) for index in range(10_000)]
+    data = CreateTopicsRequest(topics=[CreatableTopic("t", -1, -1, assignments)]).encode(7)
+    check_entry_count(CreateTopicsRequest, data, 7, 0, entries)
+    with pytest.raises(TooManyEntries):
+        check_entry_count(CreateTopicsRequest, data, 7, 0, entries - 1)
 
 
 def test_entries_of_tagged_arrays_count() -> None:

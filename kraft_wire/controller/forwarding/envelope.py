@@ -32,13 +32,17 @@ from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 from kraft_wire.wire.headers import decode_request_header, encode_response
 from kraft_wire.wire.large_envelope import LargeEnvelope
 from kraft_wire.wire.large_responses import is_large
+from kraft_wire.wire.refused_items import read_first_items
 
 PRINCIPAL_VERSION_BYTES: Final = 2
 _FIRST_ITEMS: Final = 10
 
 
 class ForwardedRequest(msgspec.Struct, frozen=True):
-    """The request in an envelope. ``correlation_id`` and ``client_id`` are those of the client."""
+    """The request in an envelope, with the client's ``correlation_id`` and ``client_id``.
+
+    If it is ``refused``, it was not decoded: ``request`` has the names of its first items at most.
+    """
 
     api_key: int
     version: int
@@ -47,6 +51,7 @@ class ForwardedRequest(msgspec.Struct, frozen=True):
     request: Message
     principal: Principal
     client_address: str
+    refused: ApiError | None = None
 
 
 class Forwarded(msgspec.Struct, frozen=True):
@@ -59,9 +64,10 @@ class Forwarded(msgspec.Struct, frozen=True):
 def unwrap(
     envelope: EnvelopeRequest, apis: ApiTable, max_entries: int = MAX_REQUEST_ENTRIES
 ) -> ForwardedRequest:
-    """Return the request in an envelope, which may have up to ``max_entries``.
+    """Return the request in an envelope.
 
-    Raises ApiError with the code for the envelope's response.
+    It is refused if it has more than ``max_entries``. If the envelope were, brokers would tell their clients
+    of an unknown error. Raises ApiError with the code for the envelope's response.
     """
     principal = _principal(envelope.request_principal)
     client_address = _address(envelope.client_host_address)
@@ -75,15 +81,19 @@ def unwrap(
         raise _unreadable(f"API key {key} version {version} is not supported")
     if not api.is_forwardable:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{api.name} is not forwardable")
+    cls, data = api.request_class, envelope.request_data
+    refused = None
     try:
-        check_entry_count(api.request_class, envelope.request_data, version, header_end, max_entries)
-        request, _ = api.request_class.decode_from(envelope.request_data, version, header_end)
+        check_entry_count(cls, data, version, header_end, max_entries)
+        request, _ = cls.decode_from(data, version, header_end)
     except TooManyEntries as error:
-        raise ApiError(ErrorCode.POLICY_VIOLATION, str(error)) from error
+        refused = ApiError(ErrorCode.POLICY_VIOLATION, str(error))
+        request = read_first_items(cls, data, version, header_end, api.named_items, max_entries)
     except ProtocolError as error:
         raise _unreadable(str(error)) from error
+    client_id = header.client_id or ""
     return ForwardedRequest(
-        key, version, header.correlation_id, header.client_id or "", request, principal, client_address
+        key, version, header.correlation_id, client_id, request, principal, client_address, refused
     )
 
 

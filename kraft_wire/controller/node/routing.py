@@ -92,18 +92,20 @@ class RequestRouter:
         except ApiError as error:
             self._outbox.refuse(request, error.code, error.message)
             return
-        self.serve(
-            ApiRequest(
-                token=envelope.Forwarded(request.token, inner),
-                api_key=inner.api_key,
-                version=inner.version,
-                request=inner.request,
-                caller=Caller(
-                    listener=request.caller.listener,
-                    address=inner.client_address,
-                    client_id=inner.client_id,
-                    principal=inner.principal,
-                    is_forwarded=True,
-                ),
-            )
+        forwarded = ApiRequest(
+            token=envelope.Forwarded(request.token, inner),
+            api_key=inner.api_key,
+            version=inner.version,
+            request=inner.request,
+            caller=Caller(
+                listener=request.caller.listener,
+                address=inner.client_address,
+                client_id=inner.client_id,
+                principal=inner.principal,
+                is_forwarded=True,
+            ),
         )
+        if inner.refused is None:
+            self.serve(forwarded)
+        else:
+            self._outbox.report_refusal(forwarded, inner.refused)

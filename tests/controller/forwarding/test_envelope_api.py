@@ -200,5 +200,10 @@ def test_not_leader_inside_another_api_is_content() -> None:
 
 def test_an_inner_request_with_too_many_entries_is_refused() -> None:
     topics = [CreatableTopic(name=str(number)) for number in range(MAX_REQUEST_ENTRIES + 1)]
-    assert refusal(sealed(body=CreateTopicsRequest(topics=topics))) is ErrorCode.POLICY_VIOLATION
-    assert envelope.unwrap(sealed(body=CreateTopicsRequest(topics=topics[1:])), CONTROLLER_APIS)
+    inner = envelope.unwrap(sealed(body=CreateTopicsRequest(topics=topics)), CONTROLLER_APIS)
+    assert inner.refused is not None and inner.refused.code is ErrorCode.POLICY_VIOLATION
+    assert isinstance(inner.request, CreateTopicsRequest)
+    assert [topic.name for topic in inner.request.topics[:2]] == ["0", "1"], "the answer can name them"
+    assert (
+        envelope.unwrap(sealed(body=CreateTopicsRequest(topics=topics[1:])), CONTROLLER_APIS).refused is None
+    )

@@ -17,6 +17,7 @@ from kraft_wire.controller.node.effects import (
     RequestRefused,
 )
 from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.protocol.errors import EncodeError, ErrorCode
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -44,7 +45,7 @@ from kraft_wire.raft.events import (
     ShutDown,
 )
 from kraft_wire.security.principal import Principal
-from kraft_wire.wire.headers import encode_request
+from kraft_wire.wire.headers import decode_response, encode_request
 from tests.controller.lone_controller import LISTENER, NODE_ID, LoneController, active_controller
 from tests.controller.node.node_requests import (
     controller_with_broker,
@@ -270,6 +271,23 @@ def test_a_forwarded_request_is_answered_inside_an_envelope() -> None:
     assert answer.error_code == ErrorCode.NONE
     assert answer.response_data is not None
     assert answer.response_data[:4] == (42).to_bytes(4, "big")
+
+
+def test_a_forwarded_request_with_too_many_entries_is_refused_inside_the_envelope() -> None:
+    """A broker tells its client of an unknown error if the envelope itself has one."""
+    controller = controller_with_broker()
+    topics = [CreatableTopic(f"t-{number}", 1, 1) for number in range(MAX_REQUEST_ENTRIES + 1)]
+    inner = encode_request(CreateTopicsRequest.API_KEY, 7, 42, "a client", CreateTopicsRequest(topics=topics))
+    principal = envelope.encode_principal(Principal())
+    request = EnvelopeRequest(request_data=inner, request_principal=principal, client_host_address=bytes(4))
+    controller.ask("envelope", request, 0)
+    answer = controller.answer("envelope", EnvelopeResponse)
+    assert answer.error_code == ErrorCode.NONE and answer.response_data is not None
+    _, response = decode_response(CreateTopicsRequest.API_KEY, 7, answer.response_data)
+    assert isinstance(response, CreateTopicsResponse)
+    assert (response.topics[0].name, response.topics[0].error_code) == ("t-0", ErrorCode.POLICY_VIOLATION)
+    assert "kraft.wire.max.request.entries" in (response.topics[0].error_message or "")
+    assert any(isinstance(effect, RequestRefused) for effect in controller.effects), "the log says so"
 
 
 def test_a_forwarded_request_to_a_node_that_is_not_active_makes_the_broker_look_elsewhere() -> None:
