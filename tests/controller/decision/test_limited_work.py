@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.controller.config_apis import incremental_alter_configs
+from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.controller.decision import item_work
 from kraft_wire.controller.topics import create_partitions, create_topics, delete_topics
 from kraft_wire.metadata.configs import ResourceType
@@ -254,6 +255,22 @@ def test_one_resource_that_does_not_fit_into_a_batch_is_refused(monkeypatch: pyt
     )
     assert result is ErrorCode.POLICY_VIOLATION
     assert not cluster.metadata.configs.get(ResourceType.BROKER, "0")
+
+
+def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short request may append to long lists, or take items out of them."""
+    monkeypatch.setattr(incremental_alter_configs, "CHARS_A_PIECE", 100)
+    cluster = TopicCluster(*BROKERS)
+    key = "ssl.cipher.suites"
+    for name in ("0", "1"):
+        cluster.set_config(ResourceType.BROKER, name, key, "a," * 40)
+    resources = [
+        AlterConfigsResource(4, name, [AlterableConfig(key, Operation.APPEND, "b")]) for name in ("0", "1")
+    ]
+    request = IncrementalAlterConfigsRequest(resources=resources, validate_only=True)
+    assert decide(cluster, incremental_alter_configs, request, 1)[1] == 2
+    monkeypatch.setattr(incremental_alter_configs, "CHARS_A_PIECE", 200)
+    assert decide(cluster, incremental_alter_configs, request, 1)[1] == 1
 
 
 def test_pieces_have_few_items_of_little_weight() -> None:
