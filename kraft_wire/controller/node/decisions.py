@@ -27,7 +27,7 @@ from kraft_wire.controller.node.speculative_writes import (
     prepare,
     prepare_records,
 )
-from kraft_wire.controller.node.works import WorkQueue
+from kraft_wire.controller.node.works import InWork, WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -122,7 +122,7 @@ class Decisions:
 
     def next_deadline_ms(self) -> int | None:
         """Return the time at which the next periodic task is due; now, if there is work to continue."""
-        if self._can_work:
+        if self._next_work() is not None:
             return self._outbox.now.monotonic_ms
         task_ms, answer_ms = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms()
         if task_ms is None or answer_ms is None:
@@ -172,7 +172,10 @@ class Decisions:
         self._append(batches, request.request, result.response)
         self._state.sessions.apply(result.session_changes)
         if result.response is None:
-            self._works.add(result.works, request, has_written=bool(batches))
+            if api.reads_in_pieces:
+                self._works.add_reading(result.works, request)
+            else:
+                self._works.add(result.works, request, has_written=bool(batches))
             return
         self._works.add(result.works, None)
         changes = bool(batches) and api.is_clients_write
@@ -183,18 +186,20 @@ class Decisions:
         if released is not None:
             self._send(released)
 
-    @property
-    def _can_work(self) -> bool:
-        """Whether there is a work to continue now. Works wait while too much isn't committed yet."""
-        if not self._works or not self._core.accepts_proposals:
-            return False
-        return self._core.log_end_offset - self._writes.committed_offset < MOST_UNCOMMITTED_RECORDS
+    def _next_work(self) -> InWork | None:
+        """Return the work to continue now. Only the active controller writes, and not while too much isn't
+        committed yet."""
+        if not self._works:
+            return None
+        uncommitted = self._core.log_end_offset - self._writes.committed_offset
+        may_write = self.is_active and self._core.accepts_proposals and uncommitted < MOST_UNCOMMITTED_RECORDS
+        return self._works.next(may_write=may_write)
 
     def continue_work(self) -> None:
-        """Decide the next piece of a work, if there is one and it may continue."""
-        if not self.is_active or not self._can_work:
+        """Decide the next piece of a work, if there is one that may go on."""
+        in_work = self._next_work()
+        if in_work is None:
             return
-        in_work = self._works.next
         work, request = in_work.work, in_work.request
         self._state.next_offset = self._core.log_end_offset
         try:
@@ -203,12 +208,12 @@ class Decisions:
             if piece.is_trial:
                 batches = []
         except ApiError as error:
-            self._works.end()
+            self._works.had_turn(in_work, has_ended=True)
             if request is not None:
                 self._outbox.report_refusal(request, error)
             return
         except Exception as error:  # noqa: BLE001 - as in ``decide``: this work fails, nothing else
-            self._works.end()
+            self._works.had_turn(in_work, has_ended=True)
             self._outbox.emit(WorkFailed(work.key, error))
             if request is not None:
                 self._fail(request)
@@ -216,13 +221,10 @@ class Decisions:
         self._append(batches, request.request if request else None, piece.response)
         self._state.sessions.apply(piece.session_changes)
         in_work.has_written |= bool(batches)
-        if not piece.is_last:
-            self._works.rotate()
-            return
-        self._works.end()
+        self._works.had_turn(in_work, has_ended=piece.is_last)
         if request is not None and piece.response is not None:
             changes = in_work.has_written and self._apis[request.api_key].is_clients_write
-            self._answer(Released(request, piece.response, self._core.log_end_offset, changes))
+            self._answer(Released(request, piece.response, self._applied_end, changes))
 
     def _fail(self, request: ApiRequest) -> None:
         self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
@@ -240,15 +242,18 @@ class Decisions:
                 self._schedule.continue_soon(task, now_ms)
 
     def _seen_end(self, result: Result) -> int:
-        """Return the end of the records that a response may show: the response waits for their commit.
+        """Return the end of the records that a response may show: the response waits for their commit."""
+        if result.shown_end is None:
+            return self._applied_end
+        return min(result.shown_end, self._applied_end)
+
+    @property
+    def _applied_end(self) -> int:
+        """The end of the records that this node has applied and that may not be committed yet.
 
         A node that is not active applies committed records only.
         """
-        if not self.is_active:
-            return 0
-        if result.shown_end is None:
-            return self._core.log_end_offset
-        return min(result.shown_end, self._core.log_end_offset)
+        return self._core.log_end_offset if self.is_active else 0
 
     def _append(
         self,

@@ -110,7 +110,7 @@ class Connection:
         self._abandon = abandon
         self._mistakes = shared.mistakes
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
-        self._write_in_work: Slot | None = None
+        self._in_work: Slot | None = None
         self._waiting_bytes = 0
         self._scope = trio.CancelScope()
         self._sender = Sender(stream, self._wire, self._turns, self._moved)
@@ -163,7 +163,7 @@ class Connection:
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
                 self._waiting_bytes = len(whole)
-                while not self._wire.has_room or self._is_writing:
+                while not self._wire.has_room or self._is_busy:
                     self._held.note(self)
                     await self._room_made()
                 if self._has_to_wait(whole):
@@ -191,9 +191,9 @@ class Connection:
         return api is None or not api.is_from_cluster
 
     @property
-    def _is_writing(self) -> bool:
-        """Whether a write of this client is in work. The next request sees its effect, as in Kafka."""
-        return self._write_in_work is not None and not self._write_in_work.is_answered
+    def _is_busy(self) -> bool:
+        """Whether a request of this client is in work that must be answered before the next one is begun."""
+        return self._in_work is not None and not self._in_work.is_answered
 
     def _is_gone(self) -> bool:
         """Whether the client has closed the connection, even if there are still bytes to read."""
@@ -204,8 +204,8 @@ class Connection:
     def _serve(self, request: Request) -> None:
         if request.refused is None:
             self._submit(self._api_request(request))
-            if self._apis[request.api_key].is_clients_write:
-                self._write_in_work = request.slot
+            if self._apis[request.api_key].must_be_answered_first:
+                self._in_work = request.slot
             return
         reason = str(request.refused)
         api = self._apis[request.api_key]
