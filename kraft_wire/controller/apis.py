@@ -209,7 +209,15 @@ CONTROLLER_APIS: Final = ApiTable(
         Api("ApiVersions", 0, 5, _ANY, _api_versions, errors=_API_VERSIONS_ERRORS),
         Api("CreateTopics", 2, 7, _ACTIVE, _create_topics, is_forwardable=True, errors=_CREATE_TOPICS_ERRORS),
         Api("DeleteTopics", 1, 6, _ACTIVE, _delete_topics, is_forwardable=True, errors=_DELETE_TOPICS_ERRORS),
-        Api("DescribeConfigs", 1, 4, _ANY, _describe_configs, errors=_DESCRIBE_CONFIGS_ERRORS),
+        Api(
+            "DescribeConfigs",
+            1,
+            4,
+            _ANY,
+            _describe_configs,
+            reads_in_pieces=True,
+            errors=_DESCRIBE_CONFIGS_ERRORS,
+        ),
         Api(
             "CreatePartitions",
             0,

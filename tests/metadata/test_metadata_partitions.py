@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count, product
 from random import Random
 
 import msgspec
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.metadata.errors import ReplayError
+from kraft_wire.metadata.partitions.columns import PartitionColumns
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
@@ -232,6 +234,43 @@ def test_clear_elr_touches_only_partitions_that_have_one() -> None:
     assert state.partitions.in_elr(1) == [] and state.partitions.with_any_elr() == []
     assert [one.partition_epoch for one in state.partitions.of_topic(uuid(1))] == [2, 0]
     assert [one.partition_epoch for one in state.partitions.of_topic(uuid(2))] == [2]
+
+
+def test_cleared_elrs_are_undone_and_redone_wherever_their_partitions_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only ELRs are remembered: a changed min.insync.replicas may clear those of all partitions."""
+    for name in ("copy_changing", "change"):
+        monkeypatch.setattr(PartitionColumns, name, None)
+    state = after(*(topic_record(topic) for topic in (1, 2, 3)))
+    offset = count(10)
+    for topic, index in product((1, 2, 3), (0, 1, 2)):
+        state.replay(partition_record(topic, index), next(offset))
+        if index != topic - 1:
+            elr = PartitionChangeRecord(index, uuid(topic), eligible_leader_replicas=(1, 2)[:topic])
+            state.replay(elr, next(offset))
+
+    def partitions() -> list[Partition]:
+        return [one for topic in (1, 2, 3) for one in state.partitions.of_topic(uuid(topic))]
+
+    before = partitions()
+    state.journal.recording = True
+    cleared_at = next(offset)
+    state.replay(ClearElrRecord(""), cleared_at)
+    cleared = partitions()
+    assert [one.elr for one in cleared] == [()] * 9
+    epochs = [new.partition_epoch - old.partition_epoch for old, new in zip(before, cleared, strict=True)]
+    assert epochs == [int(bool(old.elr)) for old in before]
+    moves = state.partitions.moves
+    for index in range(3, 40):
+        state.replay(partition_record(1, index), next(offset))
+    assert state.partitions.moves > moves
+    redo = state.journal.undo_with_redo(cleared_at)
+    assert partitions() == before
+    state.journal.redo(redo[:1])
+    assert partitions() == cleared
+    state.undo_to(cleared_at)
+    assert partitions() == before
 
 
 def test_elrs_of_any_length_can_be_cleared_and_the_clearing_undone() -> None:

@@ -242,7 +242,7 @@ def a_work_is_done_in_one_step(patch: Patch) -> None:
     real = Decisions.continue_work
 
     def continue_work(self: Decisions) -> None:
-        while self.is_active and self._can_work:
+        while self.is_active and self._next_work() is not None:
             real(self)
 
     patch.attribute(Decisions, "continue_work", continue_work)

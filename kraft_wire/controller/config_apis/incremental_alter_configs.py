@@ -92,7 +92,11 @@ def handle(
     def respond(responses: list[AlterConfigsResourceResponse]) -> IncrementalAlterConfigsResponse:
         return IncrementalAlterConfigsResponse(responses=responses)
 
-    pieces = pieces_of(_to_answer(request.resources), RESOURCES_A_PIECE, _value_chars, CHARS_A_PIECE)
+    def chars(resource: AlterConfigsResource) -> int:
+        present = state.metadata.configs.get(*_identity(resource))
+        return _value_chars(present.values()) + _value_chars(config.value for config in resource.configs)
+
+    pieces = pieces_of(_to_answer(request.resources), RESOURCES_A_PIECE, chars, CHARS_A_PIECE)
     work = LimitedWork(WorkKind.ALTER_CONFIGS, pieces, alter, respond, validate_only=request.validate_only)
     return work.begin(state, context)
 
@@ -107,8 +111,8 @@ def _to_answer(resources: Iterable[AlterConfigsResource]) -> Iterator[AlterConfi
             yield resource
 
 
-def _value_chars(resource: AlterConfigsResource) -> int:
-    return sum(len(config.value or "") for config in resource.configs)
+def _value_chars(values: Iterable[str | None]) -> int:
+    return sum(len(value or "") for value in values)
 
 
 def _identity(resource: AlterConfigsResource) -> tuple[int, str]:
@@ -235,16 +239,30 @@ def _new_value(resource_type: int, config: AlterableConfig, current: str | None)
     items = _items(key.default if current is None else current)
     given = split(config.value or "")
     if config.config_operation == Operation.APPEND:
-        items += [item for item in dict.fromkeys(given) if item not in items]  # an empty one too, as in Java
-    else:
-        for item in given:
-            if item in items:
-                items.remove(item)  # once for each mention, as in Java
-    return ",".join(items)
+        return ",".join(_appended(items, given))
+    return ",".join(_subtracted(items, given))
 
 
 def _items(value: str | None) -> list[str]:
     return [item for item in (value or "").split(",") if item]
+
+
+def _appended(items: list[str], given: list[str]) -> list[str]:
+    """Return the items with those given ones that aren't there yet; an empty one too, as in Java."""
+    present = set(items)
+    return items + [item for item in dict.fromkeys(given) if item not in present]
+
+
+def _subtracted(items: list[str], given: list[str]) -> list[str]:
+    """Return the items without the given ones: as in Java, each mention takes the first that is left."""
+    to_take = Counter(given)
+    left: list[str] = []
+    for item in items:
+        if mentions := to_take.get(item):
+            to_take[item] = mentions - 1
+        else:
+            left.append(item)
+    return left
 
 
 def _check_size(key: str, value: str | None) -> None:

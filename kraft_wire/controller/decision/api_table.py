@@ -62,8 +62,9 @@ class Api(msgspec.Struct, frozen=True):
     ``name`` is Kafka's, such as "CreateTopics". ``requires`` is the permission that the whole request needs:
     the node checks it. Handlers check the permissions of single items themselves. ``load_handler`` imports
     the module of the handler, so that it is loaded with the first request only. ``is_forwardable`` is Kafka's
-    ApiKeys.forwardable: whether brokers may send the API in an Envelope. A request may have
-    ``entries_factor`` times the entries of other requests.
+    ApiKeys.forwardable: whether brokers may send the API in an Envelope. An API ``reads_in_pieces`` if its
+    handler changes nothing and may take several steps. A request may have ``entries_factor`` times the
+    entries of other requests.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Api(msgspec.Struct, frozen=True):
     load_handler: Callable[[], AnyHandler] | None = None
     requires: tuple[AclOperation, Resource] | None = None
     is_forwardable: bool = False
+    reads_in_pieces: bool = False
     errors: ErrorForm = TOP_LEVEL
     entries_factor: int = 1
 
@@ -96,6 +98,14 @@ class Api(msgspec.Struct, frozen=True):
     def is_clients_write(self) -> bool:
         """Whether clients send this API, to the active controller only."""
         return self.answered_by is AnsweredBy.ACTIVE_CONTROLLER and not self.is_from_cluster
+
+    @property
+    def must_be_answered_first(self) -> bool:
+        """Whether a client's next request waits for the answer to this one.
+
+        It sees the effect of a write, as in Kafka. A read in pieces takes memory until it is answered.
+        """
+        return self.is_clients_write or self.reads_in_pieces
 
     def max_entries(self, of_clients: int) -> int:
         """Return the most entries of a request, given that of requests that clients send."""

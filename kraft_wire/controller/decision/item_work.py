@@ -20,8 +20,8 @@ ItemResult = TypeVar("ItemResult")
 
 ITEMS_A_PIECE: Final = 1_000
 """The items of one step. They take up to 20 ms, also to write and apply their records."""
-CHARS_A_PIECE: Final = 1_000_000
-"""The characters of configuration values in one step."""
+CHARS_A_PIECE: Final = 300_000
+"""The characters of configuration values in one step: those that are given, and those that they change."""
 
 
 class ItemWork(ABC, Generic[Item]):

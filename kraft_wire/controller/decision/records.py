@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
+from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES
+from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 
 if TYPE_CHECKING:
@@ -16,11 +18,25 @@ if TYPE_CHECKING:
 MAX_RECORDS_PER_BATCH: Final = 10_000
 """QuorumController.MAX_RECORDS_PER_USER_OP. A larger decision is split, or rejected if it is atomic."""
 
+MAX_BATCH_BYTES: Final = MAX_BATCH_SIZE_BYTES - 1024
+"""The largest size of a batch's records. The rest of Kafka's limit is room for headers."""
+
 VersionedRecord = tuple[Message, int]
 """A metadata record and the version at which it is written."""
 
 Columns: TypeAlias = "PartitionChanges | NewPartitions | TopicRemovals"
 """Records of many partitions or topics, in columns."""
+
+
+class TooLargeForBatch(ApiError):
+    """A whole request is refused: its records must be in one batch, and don't fit (KAFKA-14204)."""
+
+    def __init__(self, record_count: int) -> None:
+        super().__init__(
+            ErrorCode.POLICY_VIOLATION,
+            f"the request needs {record_count} metadata records in one batch; the limits are "
+            f"{MAX_RECORDS_PER_BATCH} records and {MAX_BATCH_BYTES} bytes: split the request",
+        )
 
 
 class Records(Sequence[VersionedRecord]):

@@ -40,6 +40,7 @@ class WorkKind(Enum):
     DELETE_TOPICS = "delete topics"
     CREATE_PARTITIONS = "create partitions"
     ALTER_CONFIGS = "alter configurations"
+    DESCRIBE_CONFIGS = "describe configurations"
 
     @property
     def broker_leaves(self) -> bool:

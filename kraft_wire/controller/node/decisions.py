@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from kraft_wire.controller.decision.api_table import AnsweredBy, ApiTable
+from kraft_wire.controller.decision.api_table import AnsweredBy, Api, ApiTable
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.activation import activation_result
@@ -27,7 +27,7 @@ from kraft_wire.controller.node.speculative_writes import (
     prepare,
     prepare_records,
 )
-from kraft_wire.controller.node.works import Uncommitted, WorkQueue
+from kraft_wire.controller.node.works import InWork, Uncommitted, WorkFor, WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -124,7 +124,7 @@ class Decisions:
 
     def next_deadline_ms(self) -> int | None:
         """Return the time at which the next periodic task is due; now, if there is work to continue."""
-        if self._can_work:
+        if self._next_work() is not None:
             return self._outbox.now.monotonic_ms
         task_ms, answer_ms = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms()
         if task_ms is None or answer_ms is None:
@@ -175,8 +175,7 @@ class Decisions:
         self._append(batches, request.request, result.response)
         self._state.sessions.apply(result.session_changes)
         if result.response is None:
-            is_clients = not api.is_from_cluster
-            self._works.add(result.works, request, is_clients=is_clients, has_written=bool(batches))
+            self._works.add(result.works, request, _is_for(api), has_written=bool(batches))
             return
         self._works.add(result.works, None)
         changes = bool(batches) and api.is_clients_write
@@ -187,21 +186,24 @@ class Decisions:
         if released is not None:
             self._send(released)
 
-    @property
-    def _can_work(self) -> bool:
-        """Whether there is a work to continue now."""
-        has_room = self._uncommitted.records < MOST_UNCOMMITTED_RECORDS
-        return has_room and bool(self._works) and self._core.accepts_proposals
-
     def abandon(self, token: Hashable) -> None:
         """Drop what is only for a client that has gone."""
         self._works.abandon(token)
 
+    def _next_work(self) -> InWork | None:
+        """Return the work to continue now. Only the active controller writes, and not while too much that
+        works have written isn't committed yet."""
+        if not self._works:
+            return None
+        has_room = self._uncommitted.records < MOST_UNCOMMITTED_RECORDS
+        may_write = self.is_active and self._core.accepts_proposals and has_room
+        return self._works.next(may_write=may_write)
+
     def continue_work(self) -> None:
-        """Decide the next piece of a work, if there is one and it may continue."""
-        if not self.is_active or not self._can_work:
+        """Decide the next piece of a work, if there is one that may go on."""
+        in_work = self._next_work()
+        if in_work is None:
             return
-        in_work = self._works.next
         work, request = in_work.work, in_work.request
         self._state.next_offset = self._core.log_end_offset
         try:
@@ -210,12 +212,12 @@ class Decisions:
             if piece.is_trial:
                 batches = []
         except ApiError as error:
-            self._works.end()
+            self._works.had_turn(in_work, has_ended=True)
             if request is not None:
                 self._outbox.report_refusal(request, error)
             return
         except Exception as error:  # noqa: BLE001 - as in ``decide``: this work fails, nothing else
-            self._works.end()
+            self._works.had_turn(in_work, has_ended=True)
             self._outbox.emit(WorkFailed(work.key, error))
             if request is not None:
                 self._fail(request)
@@ -225,13 +227,10 @@ class Decisions:
         self._uncommitted.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(piece.session_changes)
         in_work.has_written |= bool(batches)
-        if not piece.is_last:
-            self._works.rotate()
-            return
-        self._works.end()
+        self._works.had_turn(in_work, has_ended=piece.is_last)
         if request is not None and piece.response is not None:
             changes = in_work.has_written and self._apis[request.api_key].is_clients_write
-            self._answer(Released(request, piece.response, self._core.log_end_offset, changes))
+            self._answer(Released(request, piece.response, self._applied_end, changes))
 
     def _fail(self, request: ApiRequest) -> None:
         self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
@@ -249,15 +248,18 @@ class Decisions:
                 self._schedule.continue_soon(task, now_ms)
 
     def _seen_end(self, result: Result) -> int:
-        """Return the end of the records that a response may show: the response waits for their commit.
+        """Return the end of the records that a response may show: the response waits for their commit."""
+        if result.shown_end is None:
+            return self._applied_end
+        return min(result.shown_end, self._applied_end)
+
+    @property
+    def _applied_end(self) -> int:
+        """The end of the records that this node has applied and that may not be committed yet.
 
         A node that is not active applies committed records only.
         """
-        if not self.is_active:
-            return 0
-        if result.shown_end is None:
-            return self._core.log_end_offset
-        return min(result.shown_end, self._core.log_end_offset)
+        return self._core.log_end_offset if self.is_active else 0
 
     def _append(
         self,
@@ -272,3 +274,10 @@ class Decisions:
                 raise InvariantViolated("a proposal ended the leadership that it was made in")
             self._writes.apply(batch, base_offset)
             self._outbox.emit(RecordsAppended(batch.records, request, response))
+
+
+def _is_for(api: Api) -> WorkFor:
+    """Return whom the works of a request are for."""
+    if api.reads_in_pieces:
+        return WorkFor.READERS
+    return WorkFor.CLUSTER if api.is_from_cluster else WorkFor.CLIENTS

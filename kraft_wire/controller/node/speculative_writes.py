@@ -15,17 +15,21 @@ from itertools import islice
 from typing import NamedTuple
 
 from kraft_wire.controller.decision.context import ControllerState, Result
-from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH, Records, VersionedRecord, parts_of
+from kraft_wire.controller.decision.records import (
+    MAX_BATCH_BYTES,
+    MAX_RECORDS_PER_BATCH,
+    Records,
+    TooLargeForBatch,
+    VersionedRecord,
+    parts_of,
+)
 from kraft_wire.controller.node.events import ApiRequest
-from kraft_wire.log.batch import MAX_BATCH_SIZE_BYTES, FramedRecords, frame_values
+from kraft_wire.log.batch import FramedRecords, frame_values
 from kraft_wire.log.record import encode_records
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.raft.errors import InvariantViolated
-
-MAX_BATCH_BYTES = MAX_BATCH_SIZE_BYTES - 1024
-"""The largest size of a batch's records. The rest of Kafka's limit is room for headers."""
 
 
 class PreparedBatch(NamedTuple):
@@ -69,11 +73,7 @@ def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list
         batches = list(_split(records))
         fits = len(batches) <= 1
     if atomic and not fits:
-        raise ApiError(
-            ErrorCode.POLICY_VIOLATION,
-            f"the request needs {len(records)} metadata records in one batch; the limits are "
-            f"{MAX_RECORDS_PER_BATCH} records and {MAX_BATCH_BYTES} bytes: split the request",
-        )
+        raise TooLargeForBatch(len(records))
     return batches
 
 

@@ -1,10 +1,10 @@
-"""Hold the works of an active controller, which take turns."""
+"""Hold the works of a node, which take turns."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from itertools import chain
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -13,91 +13,101 @@ from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.work import Work
 from kraft_wire.controller.node.events import ApiRequest
 
-_CLIENTS_TURN: Final = 4
-"""Every so many turns is one of a client's work, if there are also works of the cluster."""
+_OTHERS_TURN: Final = 4
+"""Every so many turns isn't one of the cluster's works, if there are others."""
 
 
-class InWork(msgspec.Struct):
+class WorkFor(Enum):
+    """Whom a work is for. READERS only read; others take turns with each other."""
+
+    CLUSTER = "brokers, or the controller itself"
+    CLIENTS = "clients that change something"
+    READERS = "clients that only read"
+
+
+class InWork(msgspec.Struct, eq=False):
     """A work, and the request that its last piece answers. ``has_written`` says whether it has written any
     records."""
 
     work: Work
     request: ApiRequest | None
-    has_written: bool
+    is_for: WorkFor = WorkFor.CLUSTER
+    has_written: bool = False
 
 
 class WorkQueue:
-    """The works in progress. ``state.in_work`` always has their keys.
+    """The works in progress. ``state.in_work`` always has the keys of those that write.
 
     Works of the cluster, such as fencing a broker, have most turns, however many clients' works there are.
+    Those that only read go on one after the other: each holds its response, which may be large, until it
+    ends.
     """
 
     def __init__(self, state: ControllerState) -> None:
         self._state = state
-        self._of_cluster: deque[InWork] = deque()
-        self._of_clients: deque[InWork] = deque()
+        self._queues: dict[WorkFor, deque[InWork]] = {each: deque() for each in WorkFor}
         self._turns = 0
+        self._turns_of_others = 0
 
     def __bool__(self) -> bool:
-        return bool(self._of_cluster or self._of_clients)
+        return any(self._queues.values())
 
     def add(
         self,
         works: Iterable[Work],
         request: ApiRequest | None,
+        is_for: WorkFor = WorkFor.CLUSTER,
         *,
-        is_clients: bool = False,
         has_written: bool = False,
     ) -> None:
         """Let works take turns from now on."""
-        queue = self._of_clients if is_clients else self._of_cluster
-        queue.extend([InWork(work, request, has_written) for work in works])
+        self._queues[is_for].extend([InWork(work, request, is_for, has_written) for work in works])
         self._note_keys()
 
-    @property
-    def next(self) -> InWork:
-        """The work whose turn it is."""
-        return self._queue[0]
+    def next(self, *, may_write: bool) -> InWork | None:
+        """Return the work whose turn it is, of those that may go on."""
+        waiting = [
+            queue for each, queue in self._queues.items() if queue and (may_write or each is WorkFor.READERS)
+        ]
+        if not waiting:
+            return None
+        others = [queue for queue in waiting if queue is not self._queues[WorkFor.CLUSTER]]
+        if others and (len(others) == len(waiting) or self._turns % _OTHERS_TURN == 0):
+            return others[self._turns_of_others % len(others)][0]
+        return waiting[0][0]
 
-    def rotate(self) -> None:
-        """Let the next work have its turn."""
-        self._queue.rotate(-1)
+    def had_turn(self, in_work: InWork, *, has_ended: bool) -> None:
+        """Let others have their turn. Drops a work that has ended."""
+        queue = self._queues[in_work.is_for]
         self._turns += 1
-
-    def end(self) -> None:
-        """Drop the work whose turn it is."""
-        self._queue.popleft()
-        self._turns += 1
-        self._note_keys()
+        self._turns_of_others += in_work.is_for is not WorkFor.CLUSTER
+        if has_ended:
+            queue.popleft()
+            self._note_keys()
+        elif in_work.is_for is not WorkFor.READERS:
+            queue.rotate(-1)
 
     def abandon(self, token: Hashable) -> None:
         """Drop the client's work that would answer this request, unless it has written records."""
-        self._of_clients = deque(
-            each
-            for each in self._of_clients
-            if each.has_written or each.request is None or each.request.token != token
-        )
+        for each in (WorkFor.CLIENTS, WorkFor.READERS):
+            self._queues[each] = deque(
+                work
+                for work in self._queues[each]
+                if work.has_written or work.request is None or work.request.token != token
+            )
         self._note_keys()
 
     def clear(self) -> list[ApiRequest]:
         """Drop all works. Returns the requests that they would have answered."""
-        works = chain(self._of_cluster, self._of_clients)
-        requests = [each.request for each in works if each.request is not None]
-        self._of_cluster.clear()
-        self._of_clients.clear()
+        dropped = [work for queue in self._queues.values() for work in queue]
+        for queue in self._queues.values():
+            queue.clear()
         self._note_keys()
-        return requests
-
-    @property
-    def _queue(self) -> deque[InWork]:
-        """The queue whose turn it is."""
-        if not self._of_cluster:
-            return self._of_clients
-        is_clients_turn = self._of_clients and self._turns % _CLIENTS_TURN == 0
-        return self._of_clients if is_clients_turn else self._of_cluster
+        return [each.request for each in dropped if each.request is not None]
 
     def _note_keys(self) -> None:
-        self._state.in_work = [each.work.key for each in chain(self._of_cluster, self._of_clients)]
+        writing = (WorkFor.CLUSTER, WorkFor.CLIENTS)
+        self._state.in_work = [each.work.key for is_for in writing for each in self._queues[is_for]]
 
 
 class Uncommitted:

@@ -12,15 +12,18 @@ from typing import Final
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
 from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
-from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
+from kraft_wire.controller.decision.records import Columns, Records, TooLargeForBatch, VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
+    REPLICAS_A_PIECE,
     check_assignment,
+    check_batch,
     check_partition_total,
     new_partition_records,
 )
 from kraft_wire.controller.topics.placement import Assignments, ReplicaPlacer
+from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsRequest,
@@ -67,7 +70,12 @@ def handle(
     def respond(added: list[CreatePartitionsTopicResult]) -> CreatePartitionsResponse:
         return CreatePartitionsResponse(results=results + added)
 
-    pieces = pieces_of(permitted, TOPICS_A_PIECE)
+    factors = _replication_factors(state, permitted)
+
+    def weight(topic: CreatePartitionsTopic) -> int:
+        return max(_additional(state, topic), 0) * factors.get(topic.name, 0)
+
+    pieces = pieces_of(permitted, TOPICS_A_PIECE, weight, REPLICAS_A_PIECE)
     work = LimitedWork(WorkKind.CREATE_PARTITIONS, pieces, add, respond, validate_only=request.validate_only)
     return work.begin(state, context)
 
@@ -75,7 +83,7 @@ def handle(
 def _add(
     state: ControllerState, topics: Iterable[CreatePartitionsTopic], context: Context
 ) -> tuple[list[CreatePartitionsTopicResult], Records]:
-    """Return the results and the records of new partitions in some topics."""
+    """Return the results and the records of new partitions in some topics. Raises TooLargeForBatch."""
     view = ClusterView(state)
     placer = ReplicaPlacer(view.usable_brokers(), context.entropy)
     results: list[CreatePartitionsTopicResult] = []
@@ -84,6 +92,8 @@ def _add(
         try:
             parts.append(_new_partitions(view, placer, topic))
             results.append(CreatePartitionsTopicResult(name=topic.name))
+        except TooLargeForBatch:
+            raise
         except ApiError as error:
             results.append(_failure(topic.name, error.code, error.message))
     return results, Records(parts)
@@ -101,6 +111,20 @@ def _refusal(name: str) -> CreatePartitionsTopicResult:
 def _additional(state: ControllerState, topic: CreatePartitionsTopic) -> int:
     existing = state.metadata.topics.by_name(topic.name)
     return 0 if existing is None else topic.count - existing.partition_count
+
+
+def _replication_factors(state: ControllerState, topics: Iterable[CreatePartitionsTopic]) -> dict[str, int]:
+    """Return the replication factors of those topics that there are: the first partition has it."""
+    first_rows: dict[str, int] = {}
+    for topic in topics:
+        existing = state.metadata.topics.by_name(topic.name)
+        rows = None if existing is None else state.metadata.topics.find_rows(existing.id)
+        if rows is not None and rows.count:
+            first_rows[topic.name] = rows.start
+    if not first_rows:
+        return {}
+    factors = state.metadata.partitions.replication_factors(np.array(list(first_rows.values()), np.intp))
+    return dict(zip(first_rows, factors.tolist(), strict=True))
 
 
 def _new_partitions(
@@ -131,6 +155,8 @@ def _assignments(
     replication_factor: int,
 ) -> Assignments:
     if topic.assignments is None:
+        placer.check(replication_factor)
+        check_batch(view, additional, replication_factor, others=0)
         return placer.place(additional, replication_factor)
     if len(topic.assignments) != additional:
         raise ApiError(

@@ -29,11 +29,13 @@ from kraft_wire.configs.schema import (
 )
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
 from kraft_wire.controller.decision.item_work import CHARS_A_PIECE, LimitedWork, pieces_of
-from kraft_wire.controller.decision.records import Columns, Records, VersionedRecord
+from kraft_wire.controller.decision.records import Columns, Records, TooLargeForBatch, VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
+    REPLICAS_A_PIECE,
     check_assignment,
+    check_batch,
     check_partition_total,
     new_partition_records,
 )
@@ -56,6 +58,8 @@ from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resou
 
 _FIRST_VERSION_WITH_CONFIGS = 5
 _USE_DEFAULT = -1
+CHARS_OF_A_REPLICA: Final = CHARS_A_PIECE // REPLICAS_A_PIECE
+"""A new replica takes as long as so many characters of configuration values."""
 TOPICS_A_PIECE: Final = 200
 """The topics that are created in one step. They take some 15 ms, also to write and apply their records."""
 
@@ -72,7 +76,11 @@ def handle(state: ControllerState, request: CreateTopicsRequest, version: int, c
     ]
     check_partition_total(sum(_partition_count(state, topic) for topic in creatable))
     failures = list(_refusals(occurrences, permitted))
-    pieces = pieces_of(creatable, TOPICS_A_PIECE, _config_chars, CHARS_A_PIECE)
+
+    def weight(topic: CreatableTopic) -> int:
+        return _config_chars(topic) + CHARS_OF_A_REPLICA * _replica_count(state, topic)
+
+    pieces = pieces_of(creatable, TOPICS_A_PIECE, weight, CHARS_A_PIECE)
 
     def create(
         state: ControllerState, topics: Sequence[CreatableTopic]
@@ -123,6 +131,15 @@ def _partition_count(state: ControllerState, topic: CreatableTopic) -> int:
     return max(topic.num_partitions, 0)
 
 
+def _replica_count(state: ControllerState, topic: CreatableTopic) -> int:
+    if topic.assignments:
+        return sum(len(assignment.broker_ids) for assignment in topic.assignments)
+    replication_factor = topic.replication_factor
+    if replication_factor == _USE_DEFAULT:
+        replication_factor = state.settings.default_replication_factor
+    return _partition_count(state, topic) * max(replication_factor, 0)
+
+
 class _Creation:
     """The creation of topics in one step, one after the other."""
 
@@ -141,13 +158,15 @@ class _Creation:
         return Records(self._parts)
 
     def create(self, topic: CreatableTopic) -> CreatableTopicResult:
-        """Create a topic, or say why that fails."""
+        """Create a topic, or say why that fails. Raises TooLargeForBatch if that refuses the request."""
         try:
             self._check_name(topic.name)
             configs = _checked_configs(self._state, topic)
             assignments = self._assignments(topic)
             topic_id = self._context.entropy.uuid()
             partitions = new_partition_records(self._view, topic_id, 0, assignments)
+        except TooLargeForBatch:
+            raise
         except ApiError as error:
             return _failure(topic.name, error.code, error.message)
         self._parts += [self._topic_records(topic.name, topic_id, configs), partitions]
@@ -205,6 +224,8 @@ class _Creation:
                 ErrorCode.INVALID_PARTITIONS,
                 f"{count} partitions: use a positive number, or -1 for the default",
             )
+        self._placer.check(replication_factor)
+        check_batch(self._view, count, replication_factor, others=1)
         return self._placer.place(count, replication_factor)
 
     def _manual_assignments(self, topic: CreatableTopic) -> list[Assignment]:

@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.records import (
+    MAX_BATCH_BYTES,
+    MAX_RECORDS_PER_BATCH,
+    TooLargeForBatch,
+    VersionedRecord,
+)
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.placement import Assignment, Assignments
 from kraft_wire.metadata.features.metadata_version import partition_record_version
@@ -23,6 +28,13 @@ if TYPE_CHECKING:
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """A request with more new partitions is rejected before it takes any memory (KAFKA-14204)."""
 
+REPLICAS_A_PIECE: Final = 10_000
+"""The new replicas of one step. They take up to 20 ms, also to write and apply their records."""
+
+_LEAST_REPLICA_BYTES: Final = 4
+"""A PartitionRecord has a replica's broker, and from some version on its directory."""
+_DIRECTORY_BYTES: Final = 16
+
 MANY_PARTITIONS: Final = 3
 """So many new partitions of a topic are made faster in columns than one by one."""
 
@@ -35,6 +47,19 @@ def check_partition_total(partition_count: int) -> None:
             f"the request asks for {partition_count} new partitions; split it into requests of at most "
             f"{MAX_PARTITIONS_PER_REQUEST}",
         )
+
+
+def check_batch(view: ClusterView, partition_count: int, replication_factor: int, others: int) -> None:
+    """Raise TooLargeForBatch if these partitions of one topic can't be in a batch, with ``others`` records.
+
+    Only those that pass are worth placing; that takes long for many replicas. Not all that pass fit.
+    """
+    replica_bytes = _LEAST_REPLICA_BYTES + (_DIRECTORY_BYTES if view.directories_supported else 0)
+    records = partition_count + others
+    if records > MAX_RECORDS_PER_BATCH or (
+        partition_count * replication_factor * replica_bytes > MAX_BATCH_BYTES
+    ):
+        raise TooLargeForBatch(records)
 
 
 def check_assignment(

@@ -51,13 +51,14 @@ class ReplicaPlacer:
 
         Raises ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers, or all are fenced.
         """
-        self._check(replication_factor)
+        self.check(replication_factor)
         stripes = _Stripes(self._racks, self._unfenced_count, self._entropy)
         if len(self._racks) == 1 and partition_count >= MANY_PARTITIONS:
             return stripes.in_one_rack(partition_count, replication_factor)
         return [stripes.next(replication_factor) for _ in range(partition_count)]
 
-    def _check(self, replication_factor: int) -> None:
+    def check(self, replication_factor: int) -> None:
+        """Raise ApiError(INVALID_REPLICATION_FACTOR) as ``place`` does."""
         if replication_factor <= 0:
             problem = "it must be positive"
         elif not self._unfenced_count:

@@ -327,6 +327,16 @@ class PartitionColumns:
         if changes.elr is not None:
             self.elrs.change(rows, changes.elr)
 
+    def clear_elr(self, rows: Rows) -> None:
+        """Empty the ELRs of rows, each once. Nothing else of a partition changes, but its epoch."""
+        self.partition_epoch[rows] += 1
+        self.elrs.clear(rows)
+
+    def restore_elr(self, rows: Rows, elr: Elr) -> None:
+        """Do the opposite of ``clear_elr``."""
+        self.partition_epoch[rows] -= 1
+        self.elrs.paste(rows, elr)
+
     def _lengthen(self, rows: int) -> None:
         self._release_views()
         self._rows = rows

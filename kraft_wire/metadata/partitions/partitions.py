@@ -18,11 +18,9 @@ from kraft_wire.metadata.partitions.columns import (
     Changes,
     PartitionColumns,
 )
-from kraft_wire.metadata.partitions.elr_columns import ElrChanges
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
     NO_LEADER,
-    NO_LEADER_CHANGE,
     Ids,
     Partition,
     PartitionRef,
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kraft_wire.metadata.partitions.cells import Int32s, Mask, Rows
+    from kraft_wire.metadata.partitions.elr_columns import Elr
 
 
 class _RemovedPartitions(msgspec.Struct, frozen=True):
@@ -306,7 +305,9 @@ class Partitions:
         window = self._all_rows if only is None else slice(only.start, only.start + only.extent)
         rows = self._columns.elrs.rows_with_any(window)
         if len(rows):
-            self.change_all(self.places(rows), _clearing_elr(len(rows)))
+            if self._journal.active:
+                self._journal.add(self._restore_elr, self.places(rows), self._columns.elrs.of(rows))
+            self._columns.clear_elr(rows)
 
     def drop_topics(self, topics: Iterable[TopicRows]) -> None:
         """Remove the partitions of topics and free their regions. One inverse is for all."""
@@ -348,6 +349,14 @@ class Partitions:
         now = self._columns.copy_changing(rows)
         self._columns.put_changing(rows, before)
         return self._swap_rows, (places, now)
+
+    def _restore_elr(self, places: Places, elr: Elr) -> Inverse:
+        self._columns.restore_elr(places.rows(), elr)
+        return self._clear_elr_again, (places, elr)
+
+    def _clear_elr_again(self, places: Places, elr: Elr) -> Inverse:
+        self._columns.clear_elr(places.rows())
+        return self._restore_elr, (places, elr)
 
     def _write(self, topic: TopicRows, index: int, partition: Partition) -> None:
         if index >= topic.capacity:
@@ -434,15 +443,3 @@ class Partitions:
 
 def _start(topic: TopicRows) -> int:
     return topic.start
-
-
-def _clearing_elr(count: int) -> Changes:
-    """Return changes of so many partitions that empty their ELRs and last known ELRs."""
-    nothing, nobody = np.empty((count, 0), np.int32), np.full(count, NO_LEADER, np.int32)
-    return Changes(
-        np.full(count, NO_LEADER_CHANGE, np.int32),
-        np.full(count, -1, np.int8),
-        nothing,
-        np.zeros(count, np.bool_),
-        ElrChanges(nothing, np.ones(count, np.bool_), nobody),
-    )

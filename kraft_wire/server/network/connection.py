@@ -116,7 +116,7 @@ class Connection:
         self._abandon = abandon
         self._mistakes = shared.mistakes
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
-        self._write_in_work: Slot | None = None
+        self._in_work: Slot | None = None
         self._fetches_as_consumer = False
         self._waiting_bytes = 0
         self._scope = trio.CancelScope()
@@ -174,7 +174,7 @@ class Connection:
                     self._held.note(self)
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
-                while not self._wire.has_room or self._is_writing:
+                while not self._wire.has_room or self._is_busy:
                     self._held.note(self)
                     await self._room_made()
                 if not self._turns.is_over:
@@ -214,9 +214,9 @@ class Connection:
         return self._fetches_as_consumer or len(whole) > REPLICAS_FETCH_BYTES
 
     @property
-    def _is_writing(self) -> bool:
-        """Whether a write of this client is in work. The next request sees its effect, as in Kafka."""
-        return self._write_in_work is not None and not self._write_in_work.is_answered
+    def _is_busy(self) -> bool:
+        """Whether a request of this client is in work that must be answered before the next one is begun."""
+        return self._in_work is not None and not self._in_work.is_answered
 
     def _is_gone(self) -> bool:
         """Whether the client has closed the connection, even if there are still bytes to read."""
@@ -229,8 +229,8 @@ class Connection:
             if isinstance(request.message, FetchRequest):
                 self._fetches_as_consumer = not is_of_replica(request.message)
             self._submit(self._api_request(request))
-            if self._apis[request.api_key].is_clients_write:
-                self._write_in_work = request.slot
+            if self._apis[request.api_key].must_be_answered_first:
+                self._in_work = request.slot
             return
         self._refuse(request, request.refused)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from kraft_wire.configs.types import ConfigSource, ConfigType
-from kraft_wire.controller.config_apis import describe_configs
+from kraft_wire.controller.config_apis import config_entries, describe_configs
 from kraft_wire.controller.config_apis.broker_config_view import broker_definition, broker_synonyms
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -23,6 +21,7 @@ from kraft_wire.protocol.messages.describe_configs_response import (
 )
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from tests.controller.controller_harness import NODE_ID, Harness, failure, uuid
+from tests.controller.decision.test_item_work import rest_of
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
 METRICS, GROUP = ResourceType.CLIENT_METRICS, ResourceType.GROUP
@@ -362,23 +361,107 @@ def test_a_resource_that_is_named_often_is_described_once_with_all_its_keys(harn
     assert len(result.configs) > 100
 
 
-def test_topics_without_values_of_their_own_share_their_entries(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = []
-    real = describe_configs._topic
-
-    def topic(*given: Any) -> Any:
-        made.append(given)
-        return real(*given)
-
-    monkeypatch.setattr(describe_configs, "_topic", topic)
-    names = [f"t{number}" for number in range(50)]
+def many_topics(harness: Harness, count: int) -> list[str]:
+    names = [f"t{number}" for number in range(count)]
     for number, name in enumerate(names):
         harness.replay([(TopicRecord(name=name, topic_id=uuid(900 + number)), 0)])
+    return names
+
+
+def pieces(
+    harness: Harness, resources: list[DescribeConfigsResource]
+) -> tuple[list[DescribeConfigsResult], int]:
+    """Return the results, as the handler has them, and the number of pieces."""
+    result = describe_configs.handle(
+        harness.state, DescribeConfigsRequest(resources, include_synonyms=True), 4, harness.context()
+    )
+    response, count = rest_of(harness, result)
+    assert isinstance(response, DescribeConfigsResponse)
+    return response.results, count
+
+
+def test_topics_share_the_entries_of_values_that_are_not_their_own(harness: Harness) -> None:
+    names = many_topics(harness, 50)
     set_config(harness, TOPIC, "t7", "retention.ms", "5")
-    request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, name, None) for name in names])
-    results = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
-    assert len(made) == 2
+    set_config(harness, TOPIC, "t8", "retention.ms", "6")
+    results, _ = pieces(harness, [DescribeConfigsResource(TOPIC, name, None) for name in names])
     values = [{each.name: each.value for each in result.configs}["retention.ms"] for result in results]
-    assert values == ["86400000"] * 7 + ["5"] + ["86400000"] * 42
+    assert values == ["86400000"] * 7 + ["5", "6"] + ["86400000"] * 41
+    made = {id(entry) for result in results for entry in result.configs}
+    assert len(made) == len(results[0].configs) + 2
+
+
+@pytest.mark.parametrize("keys", [None, ("retention.ms",), ("flush.ms", "retention.ms", "flush.ms")])
+def test_internal_keys_of_topics_only_where_they_are_set(
+    harness: Harness, keys: tuple[str, ...] | None
+) -> None:
+    internal = "internal.segment.bytes"
+    asked = None if keys is None else (*keys, internal)
+    many_topics(harness, 1)
+    set_config(harness, TOPIC, "t", internal, "2000000")
+    (with_it, without), _ = pieces(
+        harness, [DescribeConfigsResource(TOPIC, name, asked) for name in ("t", "t0")]
+    )
+    names = [entry.name for entry in with_it.configs]
+    assert names == sorted(names) and internal in names
+    assert [entry.name for entry in without.configs] == [name for name in names if name != internal]
+
+
+def test_many_resources_are_described_in_pieces(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = many_topics(harness, 7)
+    set_config(harness, TOPIC, "t3", "retention.ms", "5")
+    resources = [
+        DescribeConfigsResource(GROUP, "", None),
+        *(DescribeConfigsResource(TOPIC, name, None) for name in names),
+        DescribeConfigsResource(BROKER, str(NODE_ID), None),
+    ]
+    whole, count = pieces(harness, resources)
+    assert count == 1
+    monkeypatch.setattr(describe_configs, "RESOURCES_A_PIECE", 2)
+    assert pieces(harness, resources) == (whole, 5)
+
+
+@pytest.mark.parametrize("asked", [None, ("retention.ms", "cleanup.policy", "file.delete.delay.ms")])
+def test_a_piece_has_fewer_resources_if_these_have_many_values(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...] | None
+) -> None:
+    names = many_topics(harness, 20)
+    for name in names:
+        for key, value in (("retention.ms", "5"), ("cleanup.policy", "compact"), ("flush.ms", "7")):
+            set_config(harness, TOPIC, name, key, value)
+    resources = [DescribeConfigsResource(TOPIC, name, asked) for name in names]
+    shared = len(describe(harness, TOPIC, "t").configs) + 1  # one key is internal
+    monkeypatch.setattr(describe_configs, "ENTRIES_A_PIECE", shared + 12)
+    assert pieces(harness, resources)[1] == (5 if asked is None else 4)
+
+
+def test_a_piece_has_fewer_resources_if_these_have_long_values(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = many_topics(harness, 4)
+    for name in names:
+        set_config(harness, TOPIC, name, "leader.replication.throttled.replicas", "1:1," * 5_000 + "1:1")
+    resources = [DescribeConfigsResource(TOPIC, name, None) for name in names]
+    monkeypatch.setattr(describe_configs, "ENTRIES_A_PIECE", 300)
+    assert pieces(harness, resources)[1] == 2
+
+
+def test_a_node_id_of_many_digits_is_work_too(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(describe_configs, "ENTRIES_A_PIECE", 100)
+    resources = [DescribeConfigsResource(LOGGER, "0" * length, None) for length in range(600, 610)]
+    assert pieces(harness, resources)[1] == 5
+
+
+def test_only_the_keys_that_are_asked_for_are_looked_at(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("retention.ms", "flush.ms"):
+        set_config(harness, TOPIC, "t", key, "5")
+    read = []
+    monkeypatch.setattr(config_entries.ConfigEntries, "_own_entry", lambda *given: read.append(given[2].name))
+    entries = config_entries.ConfigEntries(harness.state, include_synonyms=True)
+    entries.of(TOPIC, "t", {"retention.ms", "segment.bytes"})
+    assert read == ["retention.ms"]
+    made = entries.effort
+    assert [each.name for each in entries.of(BROKER, str(NODE_ID), {"node.id"})] == ["node.id"]
+    assert entries.effort == made + 1

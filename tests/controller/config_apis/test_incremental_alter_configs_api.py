@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
 import pytest
 
+from kraft_wire.configs.java_text import split
 from kraft_wire.controller.config_apis import incremental_alter_configs
 from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.metadata.configs import ResourceType
@@ -272,3 +276,61 @@ def test_nothing_of_client_metrics_is_a_list(harness: Harness, operation: int) -
 @pytest.mark.parametrize("value", ["", "compact,,delete", ",delete"])
 def test_an_empty_item_is_appended_too_and_then_refused(harness: Harness, value: str) -> None:
     assert change(harness, TOPIC, "t", ("cleanup.policy", APPEND, value)) == ErrorCode.INVALID_CONFIG
+
+
+def java_result(operation: int, current: str, given: str) -> str:
+    """Append or subtract item by item, as Java's ConfigurationControlManager is described to do."""
+    items = [item for item in current.split(",") if item]
+    for item in split(given):
+        if operation == APPEND and item not in items:
+            items.append(item)
+        elif operation == SUBTRACT and item in items:
+            items.remove(item)
+    return ",".join(items)
+
+
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+def test_items_that_are_there_or_given_more_than_once(harness: Harness, operation: int) -> None:
+    random, suites = Random(1), "ssl.cipher.suites"
+    for _ in range(300):
+        current, given = (",".join(random.choices(["", "a", "b", "c", "d"], k=n)) for n in (6, 5))
+        harness.replay([(ConfigRecord(BROKER.value, "0", suites, current), 0)])
+        (written,) = records(harness, resource(BROKER, "0", (suites, operation, given)))
+        assert isinstance(written, ConfigRecord)
+        assert written.value == java_result(operation, current, given), (current, given)
+
+
+class CountingItem(str):
+    """An item of a list that counts how often items are compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountingItem.comparisons += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+class CountedList(str):
+    """A value that is split into counting items."""
+
+    def split(self, *separator: Any) -> list[Any]:
+        return [CountingItem(item) for item in super().split(*separator)]
+
+
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+@pytest.mark.parametrize("shared", [0, 200])
+def test_the_items_of_a_list_are_not_compared_each_with_each(
+    harness: Harness, operation: int, shared: int
+) -> None:
+    suites = "ssl.cipher.suites"
+    current, given = (
+        ",".join(str(number) for number in range(start, start + 300)) for start in (0, 300 - shared)
+    )
+    harness.replay([(ConfigRecord(BROKER.value, "0", suites, current), 0)])
+    request = IncrementalAlterConfigsRequest([resource(BROKER, "0", (suites, operation, CountedList(given)))])
+    CountingItem.comparisons = 0
+    result = incremental_alter_configs.handle(harness.state, request, 1, harness.context())
+    assert [type(record) for record, _ in result.records] == [ConfigRecord]
+    assert CountingItem.comparisons < 3_000

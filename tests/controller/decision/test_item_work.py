@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages import alter_partition_request as alter
 from kraft_wire.protocol.messages import assign_replicas_to_dirs_request as assign
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.uuid import Uuid
-from tests.controller.controller_harness import directory, uuid
+from tests.controller.controller_harness import Harness, directory, uuid
 from tests.controller.partitions.random_cluster import BROKERS, RandomCluster
 from tests.controller.topic_cluster import TopicCluster, new_topic
 
@@ -82,7 +82,7 @@ def decide(cluster: TopicCluster, module: ModuleType, request: Message, version:
         return error.code, 0
 
 
-def rest_of(cluster: TopicCluster, result: Result) -> tuple[object, int]:
+def rest_of(cluster: Harness, result: Result) -> tuple[object, int]:
     """Write the first piece of a request, and do what is left of it. Raises ApiError."""
     prepare(result)
     cluster.replay(() if result.validate_only else result.records)

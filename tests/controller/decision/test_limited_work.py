@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.controller.config_apis import incremental_alter_configs
+from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.controller.decision import item_work
 from kraft_wire.controller.topics import create_partitions, create_topics, delete_topics
 from kraft_wire.metadata.configs import ResourceType
@@ -21,6 +22,7 @@ from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsTopic,
 )
 from kraft_wire.protocol.messages.create_topics_request import (
+    CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
@@ -254,6 +256,60 @@ def test_one_resource_that_does_not_fit_into_a_batch_is_refused(monkeypatch: pyt
     )
     assert result is ErrorCode.POLICY_VIOLATION
     assert not cluster.metadata.configs.get(ResourceType.BROKER, "0")
+
+
+def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short request may append to long lists, or take items out of them."""
+    monkeypatch.setattr(incremental_alter_configs, "CHARS_A_PIECE", 100)
+    cluster = TopicCluster(*BROKERS)
+    key = "ssl.cipher.suites"
+    for name in ("0", "1"):
+        cluster.set_config(ResourceType.BROKER, name, key, "a," * 40)
+    resources = [
+        AlterConfigsResource(4, name, [AlterableConfig(key, Operation.APPEND, "b")]) for name in ("0", "1")
+    ]
+    request = IncrementalAlterConfigsRequest(resources=resources, validate_only=True)
+    assert decide(cluster, incremental_alter_configs, request, 1)[1] == 2
+    monkeypatch.setattr(incremental_alter_configs, "CHARS_A_PIECE", 200)
+    assert decide(cluster, incremental_alter_configs, request, 1)[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        ([new_topic(f"t{n}", partitions=3, factor=2) for n in range(4)], 4),
+        ([new_topic(f"t{n}", partitions=1, factor=3) for n in range(4)], 2),
+        ([new_topic(f"t{n}", partitions=-1, factor=-1) for n in range(4)], 2),
+        ([new_topic(f"t{n}", partitions=4, factor=-1) for n in range(4)], 4),
+        ([assigned_topic(f"t{n}", {0: [0, 1], 1: [0, 2]}) for n in range(4)], 4),
+        ([assigned_topic(f"t{n}", {0: [0], 1: [0], 2: [2]}) for n in range(4)], 2),
+        ([new_topic(f"t{n}", partitions=-9, factor=-9) for n in range(4)], 1),
+        ([new_topic("large", partitions=9, factor=3)], 1),
+    ],
+)
+def test_new_replicas_are_work_not_topics_alone(
+    topics: list[CreatableTopic], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(create_topics, "CHARS_A_PIECE", 6 * create_topics.CHARS_OF_A_REPLICA)
+    cluster = TopicCluster(*BROKERS, num_partitions=3)
+    request = CreateTopicsRequest(topics=topics, validate_only=True)
+    assert decide(cluster, create_topics, request, 7)[1] == expected
+
+
+def test_new_replicas_of_old_topics_are_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(create_partitions, "REPLICAS_A_PIECE", 6)
+    cluster = TopicCluster(*range(10))
+    cluster.create(*(new_topic(name, factor=factor) for name, factor in (("a", 3), ("b", 10), ("c", 1))))
+
+    def pieces(**counts: int) -> int:
+        topics = [CreatePartitionsTopic(name=name, count=count) for name, count in counts.items()]
+        request = CreatePartitionsRequest(topics=topics, validate_only=True)
+        return decide(cluster, create_partitions, request, 3)[1]
+
+    assert pieces(a=2, c=4) == 1
+    assert pieces(a=3, c=2) == 2
+    assert pieces(a=2, b=2, c=2) == 3
+    assert pieces(a=1, b=1, unknown=500) == 1
 
 
 def test_pieces_have_few_items_of_little_weight() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.controller.decision.context import Result
 from kraft_wire.controller.topics import create_partitions
+from kraft_wire.controller.topics.placement import ReplicaPlacer
 from kraft_wire.metadata.partitions.partition import DIRECTORY_UNASSIGNED
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.create_partitions_request import (
@@ -170,3 +171,18 @@ def test_an_error_of_the_whole_request_is_told_for_each_topic() -> None:
     request = CreatePartitionsRequest(topics=[grow("a", 1), grow("b", 1)])
     response = failure(CreatePartitionsResponse, request, 3, ErrorCode.NOT_CONTROLLER, "not here")
     assert codes(response.results) == {"a": ErrorCode.NOT_CONTROLLER, "b": ErrorCode.NOT_CONTROLLER}
+
+
+def test_partitions_that_fit_into_no_batch_are_refused_before_they_are_placed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = TopicCluster(*range(50))
+    cluster.create(new_topic("foo", factor=50))
+
+    def never(*given: object) -> None:
+        raise AssertionError("nothing is placed")
+
+    monkeypatch.setattr(ReplicaPlacer, "place", never)
+    with pytest.raises(ApiError) as refused:
+        decide(cluster, grow("foo", 9_000))
+    assert refused.value.code is ErrorCode.POLICY_VIOLATION

@@ -9,6 +9,7 @@ import pytest
 from kraft_wire.controller.decision.context import Result
 from kraft_wire.controller.decision.sessions import SessionEnded
 from kraft_wire.controller.topics import create_topics
+from kraft_wire.controller.topics.placement import ReplicaPlacer
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -373,3 +374,22 @@ def test_the_same_seed_makes_the_same_topics() -> None:
     topics = [new_topic(name, partitions=7, factor=3) for name in ("a", "b", "c")]
     first, second = (decide(TopicCluster(0, 1, 2, 3), *topics) for _ in range(2))
     assert first.records == second.records
+
+
+@pytest.mark.parametrize(("partitions", "factor"), [(10_000, 1), (9_000, 50)])
+def test_partitions_that_fit_into_no_batch_are_refused_before_they_are_placed(
+    partitions: int, factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch has up to 10,000 records and 8 MiB. Placing hundreds of thousands of replicas takes seconds."""
+    monkeypatch.setattr(ReplicaPlacer, "place", never)
+    cluster = TopicCluster(*range(50))
+    with pytest.raises(ApiError) as refused:
+        decide(cluster, new_topic("foo", partitions=partitions, factor=factor))
+    assert refused.value.code is ErrorCode.POLICY_VIOLATION
+    assert "split the request" in refused.value.message
+    (result,) = cluster.create(new_topic("bar", partitions=partitions, factor=51))
+    assert result.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def never(*given: object) -> None:
+    raise AssertionError("nothing is placed")

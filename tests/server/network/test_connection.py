@@ -336,9 +336,10 @@ async def test_a_large_response_arrives_whole_and_before_those_after_it() -> Non
     async with connected() as peer:
         await peer.send(DescribeConfigsRequest(), 4)
         await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+        peer.answer(0, DescribeConfigsResponse(results=results))
         await peer.wait_for_requests(2)
         peer.answer(1, BrokerHeartbeatResponse(throttle_time_ms=5))
-        peer.answer(0, DescribeConfigsResponse(results=results))
         assert await peer.receive() == DescribeConfigsResponse(results=results)
         assert await peer.receive() == BrokerHeartbeatResponse(throttle_time_ms=5)
 

@@ -10,8 +10,11 @@ import trio.testing
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from kraft_wire.protocol.messages.describe_configs_response import DescribeConfigsResponse
 from kraft_wire.protocol.messages.fetch_request import (
     FetchPartition,
     FetchRequest,
@@ -118,13 +121,22 @@ async def test_nothing_is_done_for_a_client_that_is_gone() -> None:
         assert not client.submitted
 
 
-async def test_the_request_after_a_write_waits_for_its_answer() -> None:
+@pytest.mark.parametrize(
+    ("request_", "version", "response"),
+    [
+        (CreateTopicsRequest(), 7, CreateTopicsResponse()),
+        (DescribeConfigsRequest(), 4, DescribeConfigsResponse()),
+    ],
+)
+async def test_the_request_after_a_write_or_a_read_in_pieces_waits_for_its_answer(
+    request_: Message, version: int, response: Message
+) -> None:
     async with connected() as client:
-        await client.send(CreateTopicsRequest(), 7)
+        await client.send(request_, version)
         await client.send(MetadataRequest(), 8)
         await client.wait_for_requests(1)
         await _are_waiting(client, 1)
-        client.answer(0, CreateTopicsResponse())
+        client.answer(0, response)
         await client.wait_for_requests(2)
 
 
