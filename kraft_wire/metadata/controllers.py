@@ -25,9 +25,13 @@ class ControllerRegistration(msgspec.Struct, frozen=True, gc=False):
 
 
 class Controllers:
-    """Applies the records about controllers to ``table``."""
+    """Applies the records about controllers to ``table``.
+
+    ``changed_end`` is the offset after the last record that changed it.
+    """
 
     def __init__(self, journal: Journal) -> None:
+        self.changed_end = 0
         self._journal = journal
         self.table: dict[int, ControllerRegistration] = {}
 
@@ -41,9 +45,11 @@ class Controllers:
             features_of(record.features),
         )
         self._journal.put(self.table, registration.id, registration)
+        self.changed_end = offset + 1
 
     def unregister(self, record: UnregisterControllerRecord, offset: int) -> None:
         """Remove a controller's registration."""
         if record.controller_id not in self.table:
             raise Contradiction(f"controller {record.controller_id} is not registered")
         self._journal.drop(self.table, record.controller_id)
+        self.changed_end = offset + 1

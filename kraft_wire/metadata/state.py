@@ -139,6 +139,11 @@ class MetadataState:
         return self._controllers.table
 
     @property
+    def controllers_changed_end(self) -> int:
+        """The offset after the last record that changed a controller's registration."""
+        return self._controllers.changed_end
+
+    @property
     def transaction_start(self) -> int | None:
         """The offset of the open metadata transaction's BeginTransactionRecord; None if none is open."""
         return self._transactions.start

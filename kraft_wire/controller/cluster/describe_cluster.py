@@ -58,7 +58,8 @@ def handle(state: ControllerState, request: DescribeClusterRequest, version: int
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = _authorized_operations(context)
-    return Result(response)
+    metadata = state.metadata
+    return Result(response, shown_end=max(metadata.controllers_changed_end, metadata.features.epoch + 1))
 
 
 def controllers_on(state: ControllerState, listener: str) -> list[DescribeClusterBroker]:

@@ -52,7 +52,8 @@ def handle(state: ControllerState, request: MetadataRequest, version: int, conte
             cluster_id=state.cluster_id,
             controller_id=state.leader_id if state.leader_id in reachable else -1,
             topics=[_topic(state, topic, reachable, context) for topic in asked],
-        )
+        ),
+        shown_end=state.metadata.controllers_changed_end,
     )
 
 

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from kraft_wire.controller.cluster.describe_cluster import CONTROLLERS
 from kraft_wire.controller.decision.context import Result
 from kraft_wire.controller.forwarding import envelope
 from kraft_wire.controller.node.effects import (
@@ -20,6 +21,7 @@ from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.protocol.errors import EncodeError, ErrorCode
+from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -39,6 +41,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.raft.effects import LostLeadership, ReadyToStop
 from kraft_wire.raft.events import (
@@ -309,6 +312,29 @@ def test_api_versions_does_not_wait_for_unrelated_writes() -> None:
     controller.ask("create", create_topic("a"), 7)
     controller.ask("versions", ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
     assert controller.answer("versions", ApiVersionsResponse).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [(DescribeClusterRequest(endpoint_type=CONTROLLERS), 1), (MetadataRequest(topics=None), 9)],
+    ids=["DescribeCluster", "Metadata"],
+)
+def test_who_the_controllers_are_is_answered_before_others_writes_are_committed(
+    request_: Message, version: int
+) -> None:
+    controller = controller_with_broker()
+    controller.ask("create", create_topic("a"), 7)
+    controller.ask("cluster", request_, version)
+    assert "cluster" in controller.replies and "create" not in controller.replies
+
+
+def test_a_controller_that_registers_is_shown_when_that_is_committed() -> None:
+    controller = LoneController()
+    controller.flush()
+    controller.ask("early", DescribeClusterRequest(endpoint_type=CONTROLLERS), 1)
+    assert "early" not in controller.replies, "this controller's own registration isn't committed"
+    controller.flush()
+    assert "early" in controller.replies
 
 
 def test_api_versions_does_not_show_features_that_are_not_committed() -> None:
