@@ -47,6 +47,8 @@ MAX_UNSENT_BYTES: Final = 1024 * 1024
 """Bytes of responses from which on no further request is taken."""
 MAX_HELD_BYTES: Final = 512 * 1024 * 1024
 """Bytes of unfinished requests and unsent responses of all connections of a server together."""
+HELD_BYTES_KEY: Final = "kraft.wire.max.held.bytes"
+"""The configuration key of that limit."""
 
 
 class ServedApi(msgspec.Struct, frozen=True, gc=False):

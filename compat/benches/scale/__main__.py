@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compat.benches.machine import this_machine
@@ -74,19 +74,48 @@ def _run_ends(options: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="compat.benches.scale", description=__doc__)
-    parser.add_argument("--partitions", type=int, nargs="+", help="the sizes of the clusters")
-    parser.add_argument("--brokers", type=int, default=4)
-    parser.add_argument("--controllers", type=int, nargs="+", default=[1, 3])
-    parser.add_argument("--abuse", action="store_true", help="let one client ask for too much instead")
+    parser.add_argument(
+        "--partitions", type=_at_least(1), nargs="+", help="the sizes of the clusters (default: 640,000)"
+    )
+    parser.add_argument(
+        "--brokers",
+        type=_at_least(3),
+        default=4,
+        help="pretend brokers; partitions have 3 replicas (default: 4)",
+    )
+    parser.add_argument(
+        "--controllers", type=int, nargs="+", choices=(1, 3), default=[1, 3], help="(default: 1 and 3)"
+    )
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--abuse", action="store_true", help="let one client ask for too much instead")
     sizes = ", ".join(f"{size:,}" for size in GROWTH)
     growth = f"plot the costs of clusters of other sizes ({sizes}) into this SVG file instead"
-    parser.add_argument("--growth", type=Path, metavar="FILE", help=growth)
-    parser.add_argument("--known", action="store_true", help="see when real brokers know new topics instead")
+    instead.add_argument("--growth", type=_new_file, metavar="FILE", help=growth)
+    instead.add_argument("--known", action="store_true", help="see when real brokers know new topics instead")
     many = "let so many pretend brokers (1000) follow the log instead"
-    parser.add_argument("--observers", type=int, nargs="?", const=1000, help=many)
-    parser.add_argument("--fetch-versions", type=int, nargs="+", choices=(17, 18), default=(17, 18))
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    instead.add_argument("--observers", type=_at_least(1), nargs="?", const=1000, help=many)
+    versions = "of the Fetches of --observers (default: both)"
+    parser.add_argument(
+        "--fetch-versions", type=int, nargs="+", choices=(17, 18), default=(17, 18), help=versions
+    )
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="(default: both)")
     return parser
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if (value := int(text)) < least:
+            raise argparse.ArgumentTypeError(f"{value} is below {least}")
+        return value
+
+    return number
+
+
+def _new_file(text: str) -> Path:
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    return path
 
 
 def _ends(kind: ControllerKind, sizes: EndSizes) -> EndFigures:

@@ -7,10 +7,10 @@ from typing import Final
 from kraft_wire.configs.types import ConfigKey
 from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.entry_count import LIMIT_KEY
-from kraft_wire.wire.server_side import MAX_HELD_BYTES
+from kraft_wire.wire.server_side import HELD_BYTES_KEY, MAX_HELD_BYTES
 
 OWN_KEYS: Final = (
     ConfigKey("kraft.wire.answer.when.known.ms", "INT", "0", minimum=0),
-    ConfigKey("kraft.wire.max.held.bytes", "LONG", str(MAX_HELD_BYTES), minimum=1),
+    ConfigKey(HELD_BYTES_KEY, "LONG", str(MAX_HELD_BYTES), minimum=1),
     ConfigKey(LIMIT_KEY, "INT", str(MAX_REQUEST_ENTRIES), minimum=1),
 )

@@ -66,7 +66,8 @@ class Refusals:
 
 
 class Mistakes:
-    """The requests that aren't Kafka's, for which their connections were closed, and those that were refused.
+    """The connections that were closed for requests that aren't Kafka's, or because they held too many bytes,
+    and the requests that were refused.
 
     A warning names one of them. ``left_out`` is the number of those before it that weren't logged.
     """
@@ -82,12 +83,16 @@ class Mistakes:
         """Count a request that was refused before it was decoded, and log it if it is time."""
         self._add("request refused", peer=peer, client_id=client_id, reason=reason)
 
+    def held(self, peer: str, reason: str, held_bytes: int) -> None:
+        """Count a connection that was closed because it held too many bytes, and log it if it is time."""
+        self._add("connection dropped", peer=peer, reason=reason, bytes=held_bytes)
+
     def report_rest(self) -> None:
         """Log the number of those since the last warning, if it is time."""
         if count := self._limit.rest(trio.current_time()):
             log.warning("more bad requests", left_out=count)
 
-    def _add(self, event: str, **fields: str) -> None:
+    def _add(self, event: str, **fields: object) -> None:
         if count := self._limit.add(trio.current_time()):
             left_out = {"left_out": count - 1} if count > 1 else {}
             log.warning(event, **fields, **left_out)

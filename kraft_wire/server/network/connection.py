@@ -158,7 +158,7 @@ class Connection:
     def drop(self, reason: str) -> None:
         """Close the connection, and say why."""
         if not self._scope.cancel_called:
-            log.warning("connection dropped", peer=self._address, reason=reason, bytes=self.held_bytes)
+            self._mistakes.held(self._address, reason, self.held_bytes)
             self._scope.cancel()
 
     # Requests.

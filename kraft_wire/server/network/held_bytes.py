@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from kraft_wire.wire.server_side import HELD_BYTES_KEY
+
 
 class Holder(Protocol):
     """A connection."""
@@ -41,8 +43,12 @@ class HeldBytes:
         self._held[holder] = now
         if self._total > self._max_bytes:
             largest = max(self._held, key=self._held.__getitem__)
+            total = self._total
             self.forget(largest)
-            largest.drop("all connections hold too many bytes, and this one most")
+            largest.drop(
+                f"all connections together hold {total} bytes, this one most of them, and {HELD_BYTES_KEY} "
+                f"allows {self._max_bytes}"
+            )
 
     def forget(self, holder: Holder) -> None:
         """Take note that a connection is over."""

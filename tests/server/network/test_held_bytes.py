@@ -9,6 +9,8 @@ from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.server.network import complaints
+from kraft_wire.server.network.complaints import MOST_MISTAKES
 from kraft_wire.server.network.connection import Limits, Shared
 from tests.server.network.peer import connected
 
@@ -32,7 +34,7 @@ async def test_the_connection_with_the_largest_unfinished_request_is_dropped(
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert MAX_HELD_BYTES // 3 <= all_connections.held.total < MAX_HELD_BYTES
     (dropped,) = [r.__dict__["fields"] for r in caplog.records if r.getMessage() == "connection dropped"]
-    assert dropped["reason"] == "all connections hold too many bytes, and this one most"
+    assert f"kraft.wire.max.held.bytes allows {MAX_HELD_BYTES}" in dropped["reason"]
     assert all_connections.held.total == 0
 
 
@@ -57,3 +59,16 @@ async def test_a_connection_holds_nothing_when_its_requests_are_answered() -> No
             await client.receive()
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert all_connections.held.total == 0
+
+
+async def test_clients_that_are_dropped_again_and_again_do_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(complaints, "MISTAKE_INTERVAL_S", 3600.0)
+    all_connections = shared()
+    for _ in range(MOST_MISTAKES + 5):
+        async with connected(shared=all_connections) as client:
+            await client.stream.send_all(UNFINISHED + bytes(2 * MAX_HELD_BYTES))
+            assert await client.is_closed()
+    dropped = [record for record in caplog.records if record.getMessage() == "connection dropped"]
+    assert len(dropped) == MOST_MISTAKES
