@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         "--brokers",
         type=_at_least(3),
         default=4,
-        help="pretend brokers; partitions have 3 replicas (default: 4)",
+        help="pretend brokers, at least 3 (default: 4)",
     )
     parser.add_argument(
         "--controllers", type=int, nargs="+", choices=(1, 3), default=[1, 3], help="(default: 1 and 3)"
