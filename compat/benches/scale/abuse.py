@@ -42,6 +42,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.wire.framing import frame
 from kraft_wire.wire.headers import encode_request
@@ -56,6 +57,10 @@ POLLS_A_CONNECTION = 100
 CONNECTIONS = 1_000
 SMALL_BYTES = 100_000
 MANY_ENTRIES = 1_000_000
+LIST_ITEMS = 3_500
+SET, APPEND = 0, 2
+REPLICA_LIST = "follower.replication.throttled.replicas"
+OWN_VALUES = {"retention.ms": "1000", "cleanup.policy": "compact"}
 
 
 Attack = Callable[[], None]
@@ -123,19 +128,25 @@ def _measure(
             pulse.failures.append(f"there was no answer for {PATIENCE_S:g} s")
         took_s = time.perf_counter() - began
         time.sleep(AFTERWARDS_S)
-    more_bytes = peak_bytes(process.pid) - before_bytes
+    more_bytes = max(0, peak_bytes(process.pid) - before_bytes)
     return Abused(name, took_s, pulse.longest_ms, more_bytes, tuple(pulse.failures))
 
 
 def _attacks() -> Iterator[tuple[str, Callable[[_Target], Attack]]]:
     """Return names, and functions that prepare what is sent: encoding it takes longer than serving it."""
     yield f"{PIPELINED} DescribeConfigs of {TOPICS} topics", _describe_configs
+    yield f"{PIPELINED} DescribeConfigs of {TOPICS} topics with values of their own", _describe_configured
+    yield f"{PIPELINED} APPENDs to lists of {LIST_ITEMS:,} items", _append_to_lists
     yield f"{PIPELINED} CreateTopics of 9,999 partitions", _create_large_topics
     for size, fill in ((SMALL_BYTES, "100 KB"), (MANY_ENTRIES * 4, "1,000,000 entries")):
         for request_of in _REQUESTS:
-            name = request_of(1)[0].NAME
-            yield f"one {name} of {fill}", partial(_one_request, request_of=request_of, size_bytes=size)
+            name = request_of.__name__.strip("_").replace("_", " ")
+            yield (
+                f"one request of {fill} to {name}",
+                partial(_one_request, request_of=request_of, size_bytes=size),
+            )
     yield f"{LONG_POLLS:,} long polls", _poll
+    yield f"{LONG_POLLS:,} consumers' Fetches", _fetch_as_consumers
     yield f"{CONNECTIONS:,} connections with requests that close at once", _close_at_once
 
 
@@ -145,6 +156,35 @@ def _attacks() -> Iterator[tuple[str, Callable[[_Target], Attack]]]:
 def _describe_configs(target: _Target) -> Attack:
     resources = [DescribeConfigsResource(ResourceType.TOPIC, name, None) for name in target.topics]
     return partial(_pipeline, target.port, [_framed(DescribeConfigsRequest(resources), 4)] * PIPELINED)
+
+
+def _describe_configured(target: _Target) -> Attack:
+    values = [AlterableConfig(key, SET, value) for key, value in OWN_VALUES.items()]
+    _change_configs(
+        target, [AlterConfigsResource(ResourceType.TOPIC, name, values) for name in target.topics]
+    )
+    return _describe_configs(target)
+
+
+def _append_to_lists(target: _Target) -> Attack:
+    replicas = ",".join(f"{number}:1" for number in range(LIST_ITEMS))
+    topics = target.topics[:3]
+    set_all, append = (
+        [
+            AlterConfigsResource(ResourceType.TOPIC, name, [AlterableConfig(REPLICA_LIST, operation, value)])
+            for name in topics
+        ]
+        for operation, value in ((SET, replicas), (APPEND, replicas))
+    )
+    _change_configs(target, set_all)
+    return partial(_pipeline, target.port, [_framed(IncrementalAlterConfigsRequest(append), 1)] * PIPELINED)
+
+
+def _change_configs(target: _Target, resources: list[AlterConfigsResource]) -> None:
+    with WireClient(target.port, timeout_s=PATIENCE_S) as client:
+        request = IncrementalAlterConfigsRequest(resources)
+        answer = client.call(request, 1, IncrementalAlterConfigsResponse)
+    assert not any(response.error_code for response in answer.responses)
 
 
 def _create_large_topics(target: _Target) -> Attack:
@@ -240,6 +280,16 @@ def _poll(target: _Target) -> Attack:
         max_wait_ms=30_000, min_bytes=1, topics=[FetchTopic(topic=CLUSTER_METADATA, partitions=[partition])]
     )
     frames = _framed(poll, 12) * POLLS_A_CONNECTION
+    return partial(_flood, target.port, LONG_POLLS // POLLS_A_CONNECTION, frames, AFTERWARDS_S)
+
+
+def _fetch_as_consumers(target: _Target) -> Attack:
+    """Ask from many connections for the beginning of the log."""
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
+    fetch = FetchRequest(
+        max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic=CLUSTER_METADATA, partitions=[partition])]
+    )
+    frames = _framed(fetch, 12) * POLLS_A_CONNECTION
     return partial(_flood, target.port, LONG_POLLS // POLLS_A_CONNECTION, frames, AFTERWARDS_S)
 
 
