@@ -103,7 +103,7 @@ def _measure(
         time.sleep(QUIET_S)
     with WireClient(quorum.leader().port) as client:
         epoch = describe_quorum(client).topics[0].partitions[0].leader_epoch
-    more_bytes = peak_bytes(process.pid) - before_bytes
+    more_bytes = max(0, peak_bytes(process.pid) - before_bytes)
     return Ended(took_s, pulse.longest_ms, epoch - epoch_before, more_bytes, tuple(pulse.failures))
 
 
