@@ -35,9 +35,9 @@ from kraft_wire.security.authorization import (
     topic_resource,
 )
 
-RESOURCES_A_PIECE: Final = 500
+RESOURCES_PER_PIECE: Final = 500
 """The resources that are described in one step."""
-ENTRIES_A_PIECE: Final = 1_000
+ENTRIES_PER_PIECE: Final = 1_000
 """The entries that are made in one step, if one resource doesn't need more."""
 
 _TYPES: Final = frozenset(map(int, ResourceType)) - {int(ResourceType.UNKNOWN)}
@@ -72,8 +72,8 @@ class _Description:
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Describe the next resources."""
         entries = ConfigEntries(state, include_synonyms=self._include_synonyms)
-        end = min(self._next + RESOURCES_A_PIECE, len(self._asked))
-        while self._next < end and entries.effort < ENTRIES_A_PIECE:
+        end = min(self._next + RESOURCES_PER_PIECE, len(self._asked))
+        while self._next < end and entries.effort < ENTRIES_PER_PIECE:
             self._describe(state, entries, *self._asked[self._next])
             self._next += 1
         if self._next < len(self._asked):

@@ -23,7 +23,7 @@ from kraft_wire.controller.config_apis.broker_key_rules import check_broker_key
 from kraft_wire.controller.config_apis.broker_loggers import check_loggers
 from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
-from kraft_wire.controller.decision.item_work import CHARS_A_PIECE, LimitedWork, pieces_of
+from kraft_wire.controller.decision.item_work import CHARS_PER_PIECE, LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.metadata.configs import ResourceType
@@ -44,7 +44,7 @@ from kraft_wire.security.authorization import CLUSTER, AclOperation, group_resou
 MAX_VALUE_BYTES: Final = 32767
 """The protocol's limit for strings. Only an append can exceed it."""
 
-RESOURCES_A_PIECE: Final = 500
+RESOURCES_PER_PIECE: Final = 500
 """The resources that are changed in one step. They take some 15 ms, also to write and apply their records."""
 
 # On Python 3.11 a member of an enumeration takes as long to look up as all else that is done with it.
@@ -96,7 +96,7 @@ def handle(
         present = state.metadata.configs.get(*_identity(resource))
         return _value_chars(present.values()) + _value_chars(config.value for config in resource.configs)
 
-    pieces = pieces_of(_to_answer(request.resources), RESOURCES_A_PIECE, chars, CHARS_A_PIECE)
+    pieces = pieces_of(_to_answer(request.resources), RESOURCES_PER_PIECE, chars, CHARS_PER_PIECE)
     work = LimitedWork(WorkKind.ALTER_CONFIGS, pieces, alter, respond, validate_only=request.validate_only)
     return work.begin(state, context)
 

@@ -18,9 +18,9 @@ from kraft_wire.protocol.message import Message
 Item = TypeVar("Item")
 ItemResult = TypeVar("ItemResult")
 
-ITEMS_A_PIECE: Final = 1_000
+ITEMS_PER_PIECE: Final = 1_000
 """The items of one step. They take up to 20 ms, also to write and apply their records."""
-CHARS_A_PIECE: Final = 300_000
+CHARS_PER_PIECE: Final = 300_000
 """The characters of configuration values in one step: those that are given, and those that they change."""
 
 
@@ -34,7 +34,7 @@ class ItemWork(ABC, Generic[Item]):
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Decide about the next items."""
-        end = self._decided + ITEMS_A_PIECE
+        end = self._decided + ITEMS_PER_PIECE
         records = self.decide_items(state, self._items[self._decided : end])
         self._decided = end
         if end < len(self._items):

@@ -27,8 +27,8 @@ from kraft_wire.protocol.uuid import Uuid
 if TYPE_CHECKING:
     from kraft_wire.metadata.partitions.cells import Mask, Rows
 
-TOPICS_A_PIECE: Final = 5_000
-"""The topics of the response that one piece lists."""
+RESULTS_PER_PIECE: Final = 20_000
+"""The topics and partitions of the response that one piece lists."""
 
 
 class ElectAll:
@@ -61,9 +61,8 @@ class ElectAll:
             return Piece(records, is_last=False)
         self._unlisted = state.metadata.topics.ids()
         self._unlisted.reverse()
-        if len(self._unlisted) > TOPICS_A_PIECE:
-            return Piece(records, is_last=False)
-        return Piece(records, is_last=True, response=self._list_topics(state, self._unlisted).response)
+        listed = self._list_topics(state, self._unlisted)
+        return Piece(records, listed.is_last, response=listed.response)
 
     def _note_results(self, metadata: MetadataState, slices: Elections, records: Records) -> None:
         changed = [_changed_rows(metadata, part) for part in records.parts]
@@ -84,12 +83,15 @@ class ElectAll:
             self._results.setdefault(topic.id, []).extend(results[start:end])
 
     def _list_topics(self, state: ControllerState, unlisted: list[Uuid]) -> Piece:
-        for _ in range(min(TOPICS_A_PIECE, len(unlisted))):
+        left = RESULTS_PER_PIECE
+        while unlisted and left > 0:
             topic = state.metadata.topics.find_rows(topic_id := unlisted.pop())
+            left -= 1
             if topic is not None:
                 # A topic that got partitions meanwhile may have moved to later rows, and come again.
                 latest = {result.partition_id: result for result in self._results.get(topic_id, ())}
                 results = list(latest.values())
+                left -= len(results)
                 self._listed.append(ReplicaElectionResult(topic=topic.name, partition_result=results))
         if unlisted:
             return Piece((), is_last=False)

@@ -16,7 +16,7 @@ from kraft_wire.controller.decision.records import Columns, Records, TooLargeFor
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
-    REPLICAS_A_PIECE,
+    REPLICAS_PER_PIECE,
     check_assignment,
     check_batch,
     check_partition_total,
@@ -35,7 +35,7 @@ from kraft_wire.protocol.messages.create_partitions_response import (
 )
 from kraft_wire.security.authorization import AclOperation, topic_resource
 
-TOPICS_A_PIECE: Final = 500
+TOPICS_PER_PIECE: Final = 500
 """The topics that get new partitions in one step."""
 
 
@@ -75,7 +75,7 @@ def handle(
     def weight(topic: CreatePartitionsTopic) -> int:
         return max(_additional(state, topic), 0) * factors.get(topic.name, 0)
 
-    pieces = pieces_of(permitted, TOPICS_A_PIECE, weight, REPLICAS_A_PIECE)
+    pieces = pieces_of(permitted, TOPICS_PER_PIECE, weight, REPLICAS_PER_PIECE)
     work = LimitedWork(WorkKind.CREATE_PARTITIONS, pieces, add, respond, validate_only=request.validate_only)
     return work.begin(state, context)
 

@@ -28,12 +28,12 @@ from kraft_wire.configs.schema import (
     validate_topic_configs,
 )
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
-from kraft_wire.controller.decision.item_work import CHARS_A_PIECE, LimitedWork, pieces_of
+from kraft_wire.controller.decision.item_work import CHARS_PER_PIECE, LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Columns, Records, TooLargeForBatch, VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.topics.new_partitions import (
-    REPLICAS_A_PIECE,
+    REPLICAS_PER_PIECE,
     check_assignment,
     check_batch,
     check_partition_total,
@@ -58,9 +58,9 @@ from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resou
 
 _FIRST_VERSION_WITH_CONFIGS = 5
 _USE_DEFAULT = -1
-CHARS_OF_A_REPLICA: Final = CHARS_A_PIECE // REPLICAS_A_PIECE
+CHARS_OF_A_REPLICA: Final = CHARS_PER_PIECE // REPLICAS_PER_PIECE
 """A new replica takes as long as so many characters of configuration values."""
-TOPICS_A_PIECE: Final = 200
+TOPICS_PER_PIECE: Final = 200
 """The topics that are created in one step. They take some 15 ms, also to write and apply their records."""
 
 
@@ -80,7 +80,7 @@ def handle(state: ControllerState, request: CreateTopicsRequest, version: int, c
     def weight(topic: CreatableTopic) -> int:
         return _config_chars(topic) + CHARS_OF_A_REPLICA * _replica_count(state, topic)
 
-    pieces = pieces_of(creatable, TOPICS_A_PIECE, weight, CHARS_A_PIECE)
+    pieces = pieces_of(creatable, TOPICS_PER_PIECE, weight, CHARS_PER_PIECE)
 
     def create(
         state: ControllerState, topics: Sequence[CreatableTopic]

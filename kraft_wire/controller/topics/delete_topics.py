@@ -29,9 +29,9 @@ K = TypeVar("K", str, Uuid)
 _Deletable = tuple[Uuid, str]
 """The id and the name of a topic."""
 
-TOPICS_A_PIECE: Final = 2_000
+TOPICS_PER_PIECE: Final = 2_000
 """The topics that are deleted in one step."""
-PARTITIONS_A_PIECE: Final = 50_000
+PARTITIONS_PER_PIECE: Final = 50_000
 """Their partitions. A topic that has more is deleted in one step nevertheless."""
 
 _MANY = 16
@@ -58,7 +58,10 @@ def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, c
         wanted.add(topic.name, topic.topic_id)
     deletable = wanted.resolve()
     pieces = pieces_of(
-        deletable.items(), TOPICS_A_PIECE, lambda item: _partition_count(state, item[0]), PARTITIONS_A_PIECE
+        deletable.items(),
+        TOPICS_PER_PIECE,
+        lambda item: _partition_count(state, item[0]),
+        PARTITIONS_PER_PIECE,
     )
 
     def delete(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """A request with more new partitions is rejected before it takes any memory (KAFKA-14204)."""
 
-REPLICAS_A_PIECE: Final = 20_000
+REPLICAS_PER_PIECE: Final = 20_000
 """The new replicas of one step. They take up to 20 ms, also to write and apply their records."""
 
 _LEAST_REPLICA_BYTES: Final = 4

@@ -19,9 +19,9 @@ from kraft_wire.raft.leader.parked_fetches import FetchCall, ParkedFetches
 
 AT_ONCE: Final = 100
 """So many observers are answered at once, if none were answered just before."""
-A_MS: Final = 12
+ANSWERS_PER_MS: Final = 12
 """So many more in each millisecond: a thousand within 80 ms."""
-A_TURN: Final = 24
+ANSWERS_PER_TURN: Final = 24
 """So many of those that wait are answered in one turn."""
 
 
@@ -62,7 +62,7 @@ class WaitingObservers:
 
     def take_turn(self, now_ms: int) -> list[FetchCall]:
         """Remove and return the fetches whose turn it is now."""
-        return self._take(now_ms, A_TURN)
+        return self._take(now_ms, ANSWERS_PER_TURN)
 
     def _take(self, now_ms: int, most: int) -> list[FetchCall]:
         if not self._due:
@@ -96,11 +96,11 @@ class WaitingObservers:
         """Return the monotonic time of the next turn, None if nobody waits for it."""
         if not self._due:
             return None
-        lacking = min(A_TURN, len(self._due)) - self._allowed
-        return self._seen_ms + max(1, -(-lacking // A_MS))
+        lacking = min(ANSWERS_PER_TURN, len(self._due)) - self._allowed
+        return self._seen_ms + max(1, -(-lacking // ANSWERS_PER_MS))
 
     def _allowed_at(self, now_ms: int) -> int:
         """Return how many may be answered now."""
-        self._allowed = min(AT_ONCE, self._allowed + A_MS * (now_ms - self._seen_ms))
+        self._allowed = min(AT_ONCE, self._allowed + ANSWERS_PER_MS * (now_ms - self._seen_ms))
         self._seen_ms = now_ms
         return self._allowed

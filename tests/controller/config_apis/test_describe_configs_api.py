@@ -417,7 +417,7 @@ def test_many_resources_are_described_in_pieces(harness: Harness, monkeypatch: p
     ]
     whole, count = pieces(harness, resources)
     assert count == 1
-    monkeypatch.setattr(describe_configs, "RESOURCES_A_PIECE", 2)
+    monkeypatch.setattr(describe_configs, "RESOURCES_PER_PIECE", 2)
     assert pieces(harness, resources) == (whole, 5)
 
 
@@ -431,7 +431,7 @@ def test_a_piece_has_fewer_resources_if_these_have_many_values(
             set_config(harness, TOPIC, name, key, value)
     resources = [DescribeConfigsResource(TOPIC, name, asked) for name in names]
     shared = len(describe(harness, TOPIC, "t").configs) + 1  # one key is internal
-    monkeypatch.setattr(describe_configs, "ENTRIES_A_PIECE", shared + 12)
+    monkeypatch.setattr(describe_configs, "ENTRIES_PER_PIECE", shared + 12)
     assert pieces(harness, resources)[1] == (5 if asked is None else 4)
 
 
@@ -442,12 +442,12 @@ def test_a_piece_has_fewer_resources_if_these_have_long_values(
     for name in names:
         set_config(harness, TOPIC, name, "leader.replication.throttled.replicas", "1:1," * 5_000 + "1:1")
     resources = [DescribeConfigsResource(TOPIC, name, None) for name in names]
-    monkeypatch.setattr(describe_configs, "ENTRIES_A_PIECE", 300)
+    monkeypatch.setattr(describe_configs, "ENTRIES_PER_PIECE", 300)
     assert pieces(harness, resources)[1] == 2
 
 
 def test_a_node_id_of_many_digits_is_work_too(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(describe_configs, "ENTRIES_A_PIECE", 100)
+    monkeypatch.setattr(describe_configs, "ENTRIES_PER_PIECE", 100)
     resources = [DescribeConfigsResource(LOGGER, "0" * length, None) for length in range(600, 610)]
     assert pieces(harness, resources)[1] == 5
 

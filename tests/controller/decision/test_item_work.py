@@ -118,9 +118,9 @@ def test_pieces_come_to_the_same_as_the_whole(
         if _is_at_the_end(whole):
             continue
         request, version = make(whole, Random(seed))
-        monkeypatch.setattr(item_work, "ITEMS_A_PIECE", 1_000)
+        monkeypatch.setattr(item_work, "ITEMS_PER_PIECE", 1_000)
         expected, _ = decide(whole, module, request, version)
-        monkeypatch.setattr(item_work, "ITEMS_A_PIECE", 3)
+        monkeypatch.setattr(item_work, "ITEMS_PER_PIECE", 3)
         found, pieces = decide(in_pieces, module, request, version)
         assert found == expected, seed
         in_pieces.metadata.last_applied_offset = whole.metadata.last_applied_offset
@@ -130,7 +130,7 @@ def test_pieces_come_to_the_same_as_the_whole(
 
 
 def test_a_broker_that_is_unregistered_meanwhile_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(item_work, "ITEMS_A_PIECE", 1)
+    monkeypatch.setattr(item_work, "ITEMS_PER_PIECE", 1)
     cluster = TopicCluster(0)
     cluster.create(new_topic("foo", partitions=2))
     topic = cluster.metadata.topics.by_name("foo")

@@ -49,10 +49,10 @@ SETTINGS = [
 PIECE = 2
 FEW_RECORDS = 4
 SIZES: list[tuple[ModuleType, str]] = [
-    (create_topics, "TOPICS_A_PIECE"),
-    (create_partitions, "TOPICS_A_PIECE"),
-    (delete_topics, "TOPICS_A_PIECE"),
-    (incremental_alter_configs, "RESOURCES_A_PIECE"),
+    (create_topics, "TOPICS_PER_PIECE"),
+    (create_partitions, "TOPICS_PER_PIECE"),
+    (delete_topics, "TOPICS_PER_PIECE"),
+    (incremental_alter_configs, "RESOURCES_PER_PIECE"),
 ]
 Case = tuple[ModuleType, Message, int]
 
@@ -260,7 +260,7 @@ def test_one_resource_that_does_not_fit_into_a_batch_is_refused(monkeypatch: pyt
 
 def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short request may append to long lists, or take items out of them."""
-    monkeypatch.setattr(incremental_alter_configs, "CHARS_A_PIECE", 100)
+    monkeypatch.setattr(incremental_alter_configs, "CHARS_PER_PIECE", 100)
     cluster = TopicCluster(*BROKERS)
     key = "ssl.cipher.suites"
     for name in ("0", "1"):
@@ -270,7 +270,7 @@ def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPat
     ]
     request = IncrementalAlterConfigsRequest(resources=resources, validate_only=True)
     assert decide(cluster, incremental_alter_configs, request, 1)[1] == 2
-    monkeypatch.setattr(incremental_alter_configs, "CHARS_A_PIECE", 200)
+    monkeypatch.setattr(incremental_alter_configs, "CHARS_PER_PIECE", 200)
     assert decide(cluster, incremental_alter_configs, request, 1)[1] == 1
 
 
@@ -290,14 +290,14 @@ def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPat
 def test_new_replicas_are_work_not_topics_alone(
     topics: list[CreatableTopic], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(create_topics, "CHARS_A_PIECE", 6 * create_topics.CHARS_OF_A_REPLICA)
+    monkeypatch.setattr(create_topics, "CHARS_PER_PIECE", 6 * create_topics.CHARS_OF_A_REPLICA)
     cluster = TopicCluster(*BROKERS, num_partitions=3)
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     assert decide(cluster, create_topics, request, 7)[1] == expected
 
 
 def test_new_replicas_of_old_topics_are_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(create_partitions, "REPLICAS_A_PIECE", 6)
+    monkeypatch.setattr(create_partitions, "REPLICAS_PER_PIECE", 6)
     cluster = TopicCluster(*range(10))
     cluster.create(*(new_topic(name, factor=factor) for name, factor in (("a", 3), ("b", 10), ("c", 1))))
 

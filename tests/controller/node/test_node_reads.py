@@ -32,7 +32,7 @@ DEFAULT = "45000"
 
 @pytest.fixture(autouse=True)
 def one_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(describe_configs, "RESOURCES_A_PIECE", 1)
+    monkeypatch.setattr(describe_configs, "RESOURCES_PER_PIECE", 1)
 
 
 def ask(controller: LoneController, token: str = "read") -> None:
@@ -96,7 +96,7 @@ def test_a_lost_leadership_lets_a_read_begin_again_with_what_is_committed() -> N
 
 def test_reads_go_on_while_writes_wait_for_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     controller = controller_with_broker()
-    monkeypatch.setattr(create_topics, "TOPICS_A_PIECE", 1)
+    monkeypatch.setattr(create_topics, "TOPICS_PER_PIECE", 1)
     monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 0)
     topics = [CreatableTopic(name, 1, 1) for name in ("t", "u")]
     controller.ask("write", CreateTopicsRequest(topics=topics), 7)
@@ -109,7 +109,7 @@ def test_reads_and_writes_take_turns_and_reads_come_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     controller = controller_with_broker()
-    monkeypatch.setattr(create_topics, "TOPICS_A_PIECE", 1)
+    monkeypatch.setattr(create_topics, "TOPICS_PER_PIECE", 1)
     ask(controller, "first")
     ask(controller, "second")
     topics = [CreatableTopic(f"t{number}", 1, 1) for number in range(6)]

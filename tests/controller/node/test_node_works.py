@@ -179,7 +179,7 @@ def ask_for_ten_topics(controller: LoneController, name: str) -> None:
 
 @pytest.fixture
 def two_topics_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(create_topics, "TOPICS_A_PIECE", 2)
+    monkeypatch.setattr(create_topics, "TOPICS_PER_PIECE", 2)
 
 
 @pytest.mark.usefixtures("two_topics_a_piece")
@@ -257,7 +257,7 @@ def ask_for_many_topics(
     controller: LoneController, monkeypatch: pytest.MonkeyPatch, *, validate_only: bool = False
 ) -> None:
     """Let a client ask for three topics, which are created one in each step, after a trial."""
-    monkeypatch.setattr(create_topics, "TOPICS_A_PIECE", 1)
+    monkeypatch.setattr(create_topics, "TOPICS_PER_PIECE", 1)
     topics = [CreatableTopic(f"many-{number}", 1, 1) for number in range(3)]
     controller.ask("many", CreateTopicsRequest(topics=topics, validate_only=validate_only), 7)
 

@@ -22,7 +22,7 @@ from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersReque
 from kraft_wire.protocol.messages.elect_leaders_response import ElectLeadersResponse, ReplicaElectionResult
 from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from tests.controller.partitions.random_cluster import RandomCluster
-from tests.controller.topic_cluster import TopicCluster, new_topic
+from tests.controller.topic_cluster import TopicCluster
 
 KINDS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
@@ -73,19 +73,23 @@ def test_all_partitions_have_the_results_of_named_ones(kind: int, limits: SliceL
         assert found == expected, seed
 
 
-def test_the_response_lists_some_topics_in_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elect_all, "TOPICS_A_PIECE", 2)
+def test_the_response_lists_some_results_in_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elect_all, "RESULTS_PER_PIECE", 7)
     cluster = TopicCluster(0, 1)
-    names = [f"topic-{number}" for number in range(7)]
-    cluster.create(*[new_topic(name, factor=2) for name in names])
+    for number in range(7):
+        cluster.create_topic(f"topic-{number}", *[(0, 1)] * 3)
+    cluster.fence(0)
     work = ElectAll(Election.PREFERRED)
-    assert not work.decide(cluster.state, cluster.context()).is_last
+    first = work.decide(cluster.state, cluster.context())
+    assert not first.is_last
     gone = cluster.metadata.topics.by_name("topic-3")
     assert gone is not None
-    cluster.replay([(RemoveTopicRecord(gone.id), 0)])
+    cluster.replay([*first.records, (RemoveTopicRecord(gone.id), 0)])
     done = pieces(cluster, work)
-    assert len(done) == 4
-    assert [topic.topic for topic in results(done)] == [name for name in names if name != gone.name]
+    assert len(done) == 2, "a topic and its three partitions are four results"
+    listed = results(done)
+    assert [topic.topic for topic in listed] == [f"topic-{number}" for number in range(7) if number != 3]
+    assert all(len(topic.partition_result) == 3 for topic in listed)
 
 
 def test_a_partition_that_moves_meanwhile_is_listed_once() -> None:

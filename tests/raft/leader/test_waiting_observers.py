@@ -7,7 +7,12 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import ReplyRecords
 from kraft_wire.raft.events import Now, RequestAbandoned, Tick
 from kraft_wire.raft.leader.parked_fetches import FetchCall
-from kraft_wire.raft.leader.waiting_observers import A_MS, A_TURN, AT_ONCE, WaitingObservers
+from kraft_wire.raft.leader.waiting_observers import (
+    ANSWERS_PER_MS,
+    ANSWERS_PER_TURN,
+    AT_ONCE,
+    WaitingObservers,
+)
 from kraft_wire.raft.membership.voters import ReplicaKey
 from tests.raft.lone_node import LoneNode, fetch, of_type
 
@@ -53,11 +58,11 @@ def test_many_are_answered_in_turns_in_the_order_in_which_they_came() -> None:
     assert observers.take_turn(NOW_MS) == []
     while (turn_ms := observers.next_turn_ms()) is not None:
         turn = taken(observers.take_turn(turn_ms))
-        assert 0 < len(turn) <= A_TURN
+        assert 0 < len(turn) <= ANSWERS_PER_TURN
         tokens += turn
         last_ms = turn_ms
     assert tokens == list(range(MANY))
-    assert last_ms - NOW_MS <= (MANY - AT_ONCE) // A_MS + 3
+    assert last_ms - NOW_MS <= (MANY - AT_ONCE) // ANSWERS_PER_MS + 3
 
 
 def test_a_late_turn_does_not_make_up_for_others() -> None:
@@ -65,7 +70,7 @@ def test_a_late_turn_does_not_make_up_for_others() -> None:
     observers.have_news()
     observers.take_first(NOW_MS)
     late_ms = NOW_MS + 10_000
-    assert len(observers.take_turn(late_ms)) == A_TURN
+    assert len(observers.take_turn(late_ms)) == ANSWERS_PER_TURN
     assert observers.next_turn_ms() == late_ms + 1
 
 
