@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Any, int], None]
 """A function that applies one type of record: the record and its offset."""
 
-MANY: Final = 48
+FEWEST_IN_COLUMNS: Final = 48
 """Batches of fewer records are replayed faster one by one, without loading the code for columns."""
 _NO_TRANSACTIONS: Final = "a snapshot must not hold transactions"
 
@@ -213,7 +213,7 @@ class MetadataState:
 
     def replay_batch(self, batch: Batch) -> None:
         """Apply a data batch. Raises the errors of ``replay_values``, and CorruptBatch."""
-        if batch.header.record_count >= MANY and not self.journal.active:
+        if batch.header.record_count >= FEWEST_IN_COLUMNS and not self.journal.active:
             from kraft_wire.metadata.partitions.encoded_records import values_of
 
             values = values_of(batch)
@@ -223,7 +223,7 @@ class MetadataState:
 
     def _replay_steps(self, values: Sequence[bytes], base_offset: int, step: int) -> Iterator[None]:
         """Apply encoded records. ``step`` is the difference between the offsets of two records."""
-        runs = self._runs(values) if len(values) >= MANY else {}
+        runs = self._runs(values) if len(values) >= FEWEST_IN_COLUMNS else {}
         position = 0
         while position < len(values):
             offset = base_offset + position * step

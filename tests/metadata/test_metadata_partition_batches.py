@@ -14,7 +14,7 @@ from kraft_wire.metadata.canonical import canonical
 from kraft_wire.metadata.errors import ReplayError, UndoImpossible
 from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, RECOVERING
 from kraft_wire.metadata.partitions.replay_batches import PartitionBatches
-from kraft_wire.metadata.state import MANY, MetadataState
+from kraft_wire.metadata.state import FEWEST_IN_COLUMNS, MetadataState
 from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord
@@ -119,10 +119,10 @@ def test_changes_of_any_topics_are_one_run(counts: list[int]) -> None:
 
 
 def test_few_records_are_replayed_one_by_one(counts: list[int]) -> None:
-    assert_same(encoded(topic_record(1), *partitions(1, range(MANY - 2))))
+    assert_same(encoded(topic_record(1), *partitions(1, range(FEWEST_IN_COLUMNS - 2))))
     assert counts == []
-    assert_same(encoded(topic_record(1), *partitions(1, range(MANY - 1))))
-    assert counts == [MANY - 1]
+    assert_same(encoded(topic_record(1), *partitions(1, range(FEWEST_IN_COLUMNS - 1))))
+    assert counts == [FEWEST_IN_COLUMNS - 1]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -479,7 +479,7 @@ def histories(seed: int, steps: int) -> History:
 def replay_in_batches(state: MetadataState, values: Sequence[bytes], random: Random) -> None:
     position = 0
     while position < len(values):
-        size = random.choice([1, 10, MANY, 200, 1000])
+        size = random.choice([1, 10, FEWEST_IN_COLUMNS, 200, 1000])
         state.replay_values(values[position : position + size], BASE + position)
         position += size
 

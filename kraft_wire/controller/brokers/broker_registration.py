@@ -2,9 +2,10 @@
 
 A new broker is fenced. Its epoch is the offset of the first record of this decision; of its last piece, if it
 takes several steps. If the same process (incarnation id) registers again, its registration is replaced, but
-epoch and state stay. If a new process
-registers, the replicas of its predecessor are first removed from the ISRs. The RegisterBrokerRecord comes
-last: the records may be split into batches, and if only the first are committed the broker registers again.
+epoch and state stay. If a new process registers, the replicas of its predecessor are first removed from the
+ISRs. The RegisterBrokerRecord comes last: the records may be split into batches, and if only the first are
+committed the broker registers again.
+
 Versions: 1 adds isMigratingZkBroker (always rejected), 2 log directories, 3 the previous epoch, 4 features
 with minimum 0. Rules: ClusterControlManager.registerBroker.
 """

@@ -22,11 +22,7 @@ from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kraft_wire.metadata.partitions.cells import Rows
-
-    Mask = NDArray[np.bool_]
+    from kraft_wire.metadata.partitions.cells import Mask, Rows
 
 
 class Departure(Slices):

@@ -18,11 +18,8 @@ from kraft_wire.metadata.partitions.partition import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from kraft_wire.metadata.partitions.cells import Int32s, Mask
 
-    from kraft_wire.metadata.partitions.cells import Int32s
-
-    Mask = NDArray[np.bool_]
 
 _NOBODY: Final = -1
 _ANYBODY: Final = -2

@@ -21,11 +21,7 @@ from kraft_wire.metadata.partitions.columns import FREE, Changes
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kraft_wire.metadata.partitions.cells import Rows
-
-    Mask = NDArray[np.bool_]
+    from kraft_wire.metadata.partitions.cells import Mask, Rows
 
 
 class Elections(Slices):

@@ -22,11 +22,7 @@ from kraft_wire.metadata.partitions.partitions import Partitions
 from kraft_wire.metadata.topics import TopicRows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kraft_wire.metadata.partitions.cells import Rows
-
-    Mask = NDArray[np.bool_]
+    from kraft_wire.metadata.partitions.cells import Mask, Rows
 
 
 class Slice(msgspec.Struct, frozen=True):

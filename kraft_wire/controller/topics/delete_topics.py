@@ -34,7 +34,7 @@ TOPICS_PER_PIECE: Final = 2_000
 PARTITIONS_PER_PIECE: Final = 50_000
 """Their partitions. A topic that has more is deleted in one step nevertheless."""
 
-_MANY = 16
+_FEWEST_IN_COLUMNS = 16
 """Fewer topics are deleted one by one."""
 _FIRST_VERSION_WITH_DISABLED_ERROR = 3
 
@@ -91,7 +91,7 @@ def _delete(
             present.append(topic_id)
         results.append(result)
     removals = TopicRemovals(tuple(present))
-    return results, Records([removals if len(removals) >= _MANY else removals.records()])
+    return results, Records([removals if len(removals) >= _FEWEST_IN_COLUMNS else removals.records()])
 
 
 def _partition_count(state: ControllerState, topic_id: Uuid) -> int:

@@ -35,7 +35,7 @@ _LEAST_REPLICA_BYTES: Final = 4
 """A PartitionRecord has a replica's broker, and from some version on its directory."""
 _DIRECTORY_BYTES: Final = 16
 
-MANY_PARTITIONS: Final = 3
+FEWEST_IN_COLUMNS: Final = 3
 """So many new partitions of a topic are made faster in columns than one by one."""
 
 
@@ -107,7 +107,7 @@ def new_partition_records(
     Raises the errors of ``partition_records``.
     """
     version = partition_record_version(view.metadata_version)
-    if len(assignments) >= MANY_PARTITIONS and view.directories_supported:
+    if len(assignments) >= FEWEST_IN_COLUMNS and view.directories_supported:
         broker_ids = _broker_ids(assignments)
         if view.active.issuperset(broker_ids):
             from kraft_wire.metadata.partitions.column_creations import NewPartitions

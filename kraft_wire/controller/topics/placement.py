@@ -29,7 +29,7 @@ Assignment = tuple[int, ...]
 Assignments: TypeAlias = "Sequence[Assignment] | Int32s"
 """The broker ids of several partitions; in an array all partitions have equally many."""
 
-MANY_PARTITIONS: Final = 24
+FEWEST_IN_COLUMNS: Final = 24
 """From so many new partitions on, columns are faster than one partition after the other."""
 
 
@@ -53,7 +53,7 @@ class ReplicaPlacer:
         """
         self.check(replication_factor)
         stripes = _Stripes(self._racks, self._unfenced_count, self._entropy)
-        if len(self._racks) == 1 and partition_count >= MANY_PARTITIONS:
+        if len(self._racks) == 1 and partition_count >= FEWEST_IN_COLUMNS:
             return stripes.in_one_rack(partition_count, replication_factor)
         return [stripes.next(replication_factor) for _ in range(partition_count)]
 

@@ -21,7 +21,7 @@ from kraft_wire.protocol.uuid import Uuid
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MANY: Final = 24
+FEWEST_ENCODED_AS_MATRIX: Final = 24
 """From so many new partitions on, they are encoded faster in columns than one by one."""
 
 
@@ -45,7 +45,7 @@ class NewPartitions(msgspec.Struct, frozen=True):
 
     def encode(self, first_delta: int) -> bytes:
         """Return the records as they stand in a batch, from this offset delta on."""
-        if len(self) < MANY:
+        if len(self) < FEWEST_ENCODED_AS_MATRIX:
             return b"".join(encode_records(self._values(), first_delta=first_delta))
         ids = np.frombuffer(b"".join(self.directories), np.uint8).reshape(-1, 16)
         directories = ids[self._places()].reshape(len(self), -1)

@@ -137,7 +137,7 @@ class PartitionColumns:
 
     ``owner`` holds the ordinal of the topic that a row belongs to; it has no meaning in a FREE row. ``rare``
     says whether any of a row's rare lists has elements; the lists themselves are kept by the caller, who also
-    allocates the rows (see RowAllocator). ``reserve`` must create a row before it is used.
+    allocates the rows (see Regions). ``reserve`` must create a row before it is used.
     """
 
     def __init__(self) -> None:

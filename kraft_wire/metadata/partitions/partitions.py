@@ -52,8 +52,7 @@ class Partitions:
     """The partitions of all topics, in columns.
 
     Invariants: the partitions of a topic are in one region of rows; rows that belong to no topic are FREE.
-    Inverses name a topic and an index, never a
-    row, because regions move.
+    Inverses name a topic and an index, never a row, because regions move.
     """
 
     def __init__(self, topics: Topics, journal: Journal) -> None:

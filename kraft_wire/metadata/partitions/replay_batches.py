@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kraft_wire.columnar.gather import Positions
-    from kraft_wire.metadata.partitions.cells import Int32s
+    from kraft_wire.metadata.partitions.cells import Int32s, Mask
 
-    Mask = NDArray[np.bool_]
 
 _MIN_NEW_PARTITIONS: Final = 4
 _MIN_CHANGES: Final = 16

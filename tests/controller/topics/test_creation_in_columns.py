@@ -11,7 +11,7 @@ from kraft_wire.controller.decision.context import Result
 from kraft_wire.controller.decision.records import Records
 from kraft_wire.controller.topics import create_partitions, create_topics, new_partitions, placement
 from kraft_wire.metadata.partitions import rare
-from kraft_wire.metadata.partitions.column_creations import MANY, NewPartitions
+from kraft_wire.metadata.partitions.column_creations import FEWEST_ENCODED_AS_MATRIX, NewPartitions
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsAssignment,
@@ -94,15 +94,15 @@ def test_columns_have_the_records_of_one_by_one_and_can_be_undone(
         found = decided(cluster, module, request, version, seed)
         with monkeypatch.context() as one_by_one:
             for each in (placement, new_partitions):
-                one_by_one.setattr(each, "MANY_PARTITIONS", NEVER)
+                one_by_one.setattr(each, "FEWEST_IN_COLUMNS", NEVER)
             expected = decided(cluster, module, request, version, seed)
         assert found.response == expected.response, seed
         assert encoded(found) == encoded(expected), seed
         if isinstance(found.records, Records):
             sizes += [len(part) for part in found.records.parts if isinstance(part, NewPartitions)]
             check_applying(cluster, found.records)
-    assert sum(size < MANY for size in sizes) > 50
-    assert sum(size >= MANY for size in sizes) > 50
+    assert sum(size < FEWEST_ENCODED_AS_MATRIX for size in sizes) > 50
+    assert sum(size >= FEWEST_ENCODED_AS_MATRIX for size in sizes) > 50
 
 
 def test_partitions_with_a_fenced_broker_are_made_one_by_one() -> None:
