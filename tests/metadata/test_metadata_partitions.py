@@ -6,12 +6,13 @@ from itertools import count, product
 from random import Random
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.metadata.errors import ReplayError
-from kraft_wire.metadata.partitions.columns import PartitionColumns
+from kraft_wire.metadata.partitions.columns import FREE, PartitionColumns
 from kraft_wire.metadata.partitions.partition import (
     DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
@@ -32,6 +33,7 @@ from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
 from tests.support.metadata_records import BROKERS, RecordScript, partition_record, topic_record, uuid
+from tests.support.partition_queries import partitions_where
 
 pytestmark = pytest.mark.usefixtures("column_width")
 
@@ -146,7 +148,7 @@ def test_many_partitions_and_then_wider_ones() -> None:
     assert [one.replicas for one in state.partitions.of_topic(uuid(1))] == [(i % 7, 8) for i in range(5000)]
     assert [one.replicas for one in state.partitions.of_topic(uuid(2))] == [(0, 1, 2), (1, 2, 3, 4, 5)]
     assert state.partitions.count_led_by(3) == len(state.partitions.led_by(3)) == 714
-    assert len(state.partitions.with_replica(8)) == 5000
+    assert len(partitions_where(state, lambda one: 8 in one.replicas)) == 5000
 
 
 def test_a_change_without_a_leader_keeps_the_leader_epoch() -> None:
@@ -178,8 +180,7 @@ def test_empty_lists_are_not_the_same_as_none() -> None:
     partition = state.partitions.get(uuid(1), 0)
     assert partition is not None and partition.is_reassigning
     assert (partition.isr, partition.elr, partition.last_known_elr) == ((), (1,), (2,))
-    assert state.partitions.reassigning() == [PartitionRef(uuid(1), 0)]
-    assert state.partitions.in_elr(1) == [PartitionRef(uuid(1), 0)] and state.partitions.in_elr(2) == []
+    assert in_elr(state, 1) == [PartitionRef(uuid(1), 0)] and in_elr(state, 2) == []
     state.replay(
         PartitionChangeRecord(
             partition_id=0,
@@ -194,7 +195,7 @@ def test_empty_lists_are_not_the_same_as_none() -> None:
     partition = state.partitions.get(uuid(1), 0)
     assert partition is not None and not partition.is_reassigning
     assert (partition.elr, partition.last_known_elr, partition.partition_epoch) == ((), (), 3)
-    assert state.partitions.reassigning() == [] and state.partitions.in_elr(1) == []
+    assert in_elr(state, 1) == []
 
 
 def test_replicas_and_directories_change_together() -> None:
@@ -228,10 +229,10 @@ def test_clear_elr_touches_only_partitions_that_have_one() -> None:
         partition_record(2, 0),
     ]
     state = after(*first, elr(1, 0), elr(2, 0), ClearElrRecord("topic-1"))
-    assert state.partitions.in_elr(1) == [PartitionRef(uuid(2), 0)]
+    assert in_elr(state, 1) == [PartitionRef(uuid(2), 0)]
     assert [one.partition_epoch for one in state.partitions.of_topic(uuid(1))] == [2, 0]
     state.replay(ClearElrRecord(""), 20)
-    assert state.partitions.in_elr(1) == [] and state.partitions.with_any_elr() == []
+    assert in_elr(state, 1) == []
     assert [one.partition_epoch for one in state.partitions.of_topic(uuid(1))] == [2, 0]
     assert [one.partition_epoch for one in state.partitions.of_topic(uuid(2))] == [2]
 
@@ -385,43 +386,40 @@ def test_queries_over_all_rows_agree_with_a_scan_of_the_partitions(seed: int, co
     state = MetadataState()
     for offset in range(count):
         state.replay(script.next_for(state), offset)
-    all_of_them = {
-        PartitionRef(topic.id, index): one
-        for topic in state.topics
-        for index, one in state.partitions.indexed(topic.id)
-    }
     partitions = state.partitions
-
-    def those(expected: list[PartitionRef]) -> list[PartitionRef]:
-        return sorted(expected)
-
-    assert len(partitions) == len(all_of_them)
+    assert len(partitions) == len(partitions_where(state, lambda one: True))
     for broker in BROKERS:
-        led = those([ref for ref, one in all_of_them.items() if one.leader == broker])
+        led = partitions_where(state, lambda one, broker=broker: one.leader == broker)  # type: ignore[misc]
         assert sorted(partitions.led_by(broker)) == led
         assert partitions.count_led_by(broker) == len(led)
-        in_isr = those([ref for ref, one in all_of_them.items() if broker in one.isr])
-        assert sorted(partitions.with_isr_member(broker)) == in_isr
-        assert sorted(partitions.led_by_or_isr(broker)) == sorted({*led, *in_isr})
-        hosted = those([ref for ref, one in all_of_them.items() if broker in one.replicas])
-        assert sorted(partitions.with_replica(broker)) == hosted
-        assert sorted(partitions.in_elr(broker)) == those(
-            [r for r, one in all_of_them.items() if broker in one.elr]
-        )
-        wanted = (uuid(100 + broker), DIRECTORY_UNASSIGNED, uuid(99_999))
-        placed = those([ref for ref, one in all_of_them.items() if one.directory_of(broker) in wanted])
-        assert sorted(partitions.in_directories(broker, wanted)) == placed
-    leaderless = those([ref for ref, one in all_of_them.items() if one.leader == NO_LEADER])
-    assert sorted(partitions.without_leader()) == leaderless
-    imbalanced = those([ref for ref, one in all_of_them.items() if one.leader != one.preferred_leader])
-    assert sorted(partitions.preferred_imbalanced()) == imbalanced
-    assert partitions.count_preferred_imbalanced() == len(imbalanced)
-    assert sorted(partitions.with_any_elr()) == those(
-        [r for r, one in all_of_them.items() if one.elr or one.last_known_elr]
+        check_members(state, broker)
+    assert sorted(partitions.led_by(NO_LEADER)) == partitions_where(
+        state, lambda one: one.leader == NO_LEADER
     )
-    assert sorted(partitions.reassigning()) == those(
-        [r for r, one in all_of_them.items() if one.is_reassigning]
-    )
+
+
+def check_members(state: MetadataState, broker: int) -> None:
+    """Check the queries for ISRs, ELRs, directories and replicas."""
+    partitions = state.partitions
+    in_isr = partitions_where(state, lambda one: broker in one.isr)
+    assert sorted(partitions.with_isr_member(broker)) == in_isr
+    assert in_elr(state, broker) == partitions_where(state, lambda one: broker in one.elr)
+    if not len(partitions):
+        return
+    used = np.flatnonzero(partitions.columns.leader[: partitions.row_count] != FREE)
+    wanted = (uuid(100 + broker), DIRECTORY_UNASSIGNED, uuid(99_999))
+    placed = partitions.refs(partitions.rows_in_directories(used, broker, wanted))
+    assert sorted(placed) == partitions_where(state, lambda one: one.directory_of(broker) in wanted)
+    whole = [state.partitions.get(ref.topic_id, ref.index) for ref in partitions.refs(used)]
+    assert partitions.replicas_in(used) == [one.replicas for one in whole if one is not None]
+    assert partitions.replication_factors(used).tolist() == [
+        len(one.replicas) for one in whole if one is not None
+    ]
+
+
+def in_elr(state: MetadataState, broker: int) -> list[PartitionRef]:
+    partitions = state.partitions
+    return sorted(partitions.refs(partitions.rows_with_elr_member(broker, slice(0, partitions.row_count))))
 
 
 def test_which_directories_are_reserved() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from kraft_wire.metadata.canonical import canonical
@@ -53,17 +54,18 @@ def test_the_columns_hold_lists_up_to_the_limit() -> None:
 
 def test_it_is_found_by_its_brokers_and_directories() -> None:
     partitions = after().partitions
-    ref = PartitionRef(uuid(1), 1)
-    assert ref in partitions.with_replica(99) and ref in partitions.with_isr_member(99)
-    assert partitions.in_directories(99, [uuid(1_099)]) == [ref]
-    assert partitions.in_directories(99, [uuid(1_098)]) == []
-    assert ref in partitions.preferred_imbalanced()
+    ref, both = PartitionRef(uuid(1), 1), np.arange(partitions.row_count)
+    assert partitions.with_isr_member(99) == [ref]
+    assert partitions.refs(partitions.rows_in_directories(both, 99, [uuid(1_099)])) == [ref]
+    assert partitions.refs(partitions.rows_in_directories(both, 99, [uuid(1_098)])) == []
 
 
 def test_elrs_of_wide_partitions_are_cleared_with_the_others() -> None:
     eligible = PartitionChangeRecord(1, uuid(1), isr=(7,), eligible_leader_replicas=REPLICAS[10:20])
     state = after(eligible)
-    assert state.partitions.in_elr(15) == state.partitions.with_any_elr() == [PartitionRef(uuid(1), 1)]
+    partitions = state.partitions
+    rows = partitions.rows_with_elr_member(15, slice(0, partitions.row_count))
+    assert partitions.refs(rows) == [PartitionRef(uuid(1), 1)]
     epoch = wide(state).partition_epoch
     state.replay(ClearElrRecord(""), 4)
     assert (wide(state).elr, wide(state).partition_epoch) == ((), epoch + 1)
@@ -82,7 +84,7 @@ def test_it_gets_narrow_and_wide_again_and_a_change_is_undone() -> None:
     state.replay(PartitionChangeRecord(1, uuid(1), replicas=(1, 2), isr=(1,), directories=DIRECTORIES[:2]), 3)
     narrow = canonical(state, offsets=True)
     assert (wide(state).replicas, wide(state).isr) == ((1, 2), (1,))
-    assert state.partitions.with_replica(99) == []
+    assert state.partitions.with_isr_member(99) == []
     state.replay(
         PartitionChangeRecord(1, uuid(1), replicas=REPLICAS, isr=REPLICAS, directories=DIRECTORIES), 4
     )

@@ -20,7 +20,6 @@ from kraft_wire.metadata.partitions.columns import (
 )
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import (
-    NO_LEADER,
     Ids,
     Partition,
     PartitionRef,
@@ -33,8 +32,6 @@ from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.uuid import Uuid
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kraft_wire.metadata.partitions.cells import Int32s, Mask, Rows
     from kraft_wire.metadata.partitions.elr_columns import Elr
 
@@ -100,10 +97,6 @@ class Partitions:
         """Return the partitions whose leader is this broker; with NO_LEADER those without a leader."""
         return self.refs(np.flatnonzero(self._leaders() == broker_id))
 
-    def without_leader(self) -> list[PartitionRef]:
-        """Return the partitions that have no leader."""
-        return self.led_by(NO_LEADER)
-
     def count_led_by(self, broker_id: int) -> int:
         """Return the number of partitions that a broker leads; with NO_LEADER the number without a leader."""
         return int(np.count_nonzero(self._leaders() == broker_id))
@@ -111,43 +104,6 @@ class Partitions:
     def with_isr_member(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose ISR contains this broker."""
         return self.refs(self.rows_with_isr_member(broker_id, self._all_rows))
-
-    def with_replica(self, broker_id: int) -> list[PartitionRef]:
-        """Return the partitions that have a replica on this broker."""
-        in_columns = np.flatnonzero(self._flat(self._columns.replicas) == broker_id) // self._columns.width
-        return self.refs(self._with_wide(in_columns, self._all_rows, lambda wide: broker_id in wide.replicas))
-
-    def led_by_or_isr(self, broker_id: int) -> list[PartitionRef]:
-        """Return the partitions that this broker leads or whose ISR contains it."""
-        either = self._leaders() == broker_id
-        either[self.rows_with_isr_member(broker_id, self._all_rows)] = True
-        return self.refs(np.flatnonzero(either))
-
-    def preferred_imbalanced(self) -> list[PartitionRef]:
-        """Return the partitions whose leader isn't their first replica, including those without a leader."""
-        return self.refs(np.flatnonzero(self._imbalanced()))
-
-    def count_preferred_imbalanced(self) -> int:
-        """Return the number of partitions that ``preferred_imbalanced`` would return."""
-        return int(np.count_nonzero(self._imbalanced()))
-
-    def in_directories(self, broker_id: int, directories: Iterable[Uuid]) -> list[PartitionRef]:
-        """Return the partitions whose replica on this broker is in one of the directories."""
-        return self.refs(self.rows_in_directories(np.arange(self._regions.top), broker_id, directories))
-
-    def in_elr(self, broker_id: int) -> list[PartitionRef]:
-        """Return the partitions whose eligible leader replicas (KIP-966) contain this broker."""
-        return self.refs(self.rows_with_elr_member(broker_id, self._all_rows))
-
-    def with_any_elr(self) -> list[PartitionRef]:
-        """Return the partitions that have eligible leader replicas or a last known ELR."""
-        in_columns = self.refs(self._columns.elrs.rows_with_any(self._all_rows))
-        others = self._rare.refs(lambda rare: rare.has_elr)
-        return [*in_columns, *set(others).difference(in_columns)]
-
-    def reassigning(self) -> list[PartitionRef]:
-        """Return the partitions whose replicas are being added or removed."""
-        return self._rare.refs(lambda rare: rare.removing_replicas or rare.adding_replicas)
 
     # Rows, for decisions about many partitions. They are valid until the next change.
 
@@ -429,15 +385,6 @@ class Partitions:
 
     def _leaders(self) -> Int32s:
         return self._columns.leader[: self._regions.top]
-
-    def _imbalanced(self) -> NDArray[np.bool_]:
-        leaders = self._leaders()
-        preferred = self._columns.replicas[: leaders.size, 0]
-        imbalanced: NDArray[np.bool_] = (leaders != preferred) & (leaders != FREE)
-        return imbalanced
-
-    def _flat(self, column: Int32s) -> Int32s:
-        return column[: self._regions.top].reshape(-1)
 
 
 def _start(topic: TopicRows) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kraft_wire.metadata.partitions.lazy_numpy import np
-from kraft_wire.metadata.partitions.partition import PartitionRef
 from kraft_wire.metadata.partitions.rare import COMMON, Lists, Rare
 from kraft_wire.metadata.partitions.regions import Regions
 from kraft_wire.metadata.topics import TopicRows
@@ -48,10 +47,6 @@ class RareLists:
     def find(self, wanted: Callable[[Rare], object]) -> list[tuple[TopicRows, int]]:
         """Return the partitions whose lists are wanted, by topic and index."""
         return [(self._regions.owners[key[0]], key[1]) for key, rare in self._lists.items() if wanted(rare)]
-
-    def refs(self, wanted: Callable[[Rare], object]) -> list[PartitionRef]:
-        """Return the same as ``find``."""
-        return [PartitionRef(topic.id, index) for topic, index in self.find(wanted)]
 
     def wide(self, rows: slice | Rows) -> dict[int, Lists]:
         """Return the lists of the wide partitions among these rows, by row."""

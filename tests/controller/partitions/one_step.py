@@ -11,8 +11,9 @@ from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.cluster_view import ClusterView
 from kraft_wire.controller.partitions.partition_change import Election, Goal
-from kraft_wire.metadata.partitions.partition import PartitionRef
+from kraft_wire.metadata.partitions.partition import NO_LEADER, Partition, PartitionRef
 from kraft_wire.protocol.uuid import Uuid
+from tests.support.partition_queries import partitions_where
 
 
 def departure(
@@ -26,10 +27,11 @@ def departure(
     partitions = state.metadata.partitions
     refs: Iterable[PartitionRef] = partitions.with_isr_member(broker_id)
     if directories is not None:
-        inside = set(partitions.in_directories(broker_id, directories))
+        lost = set(directories)
+        inside = set(partitions_where(state.metadata, lambda one: one.directory_of(broker_id) in lost))
         refs = [ref for ref in refs if ref in inside]
     if forgets:
-        refs = [*refs, *partitions.in_elr(broker_id)]
+        refs = [*refs, *partitions_where(state.metadata, lambda one: broker_id in one.elr)]
     view = ClusterView(state, unavailable=(broker_id,))
     records = []
     for ref in refs:
@@ -50,10 +52,9 @@ def elections(
 ) -> list[VersionedRecord]:
     """Hold elections of one kind for all partitions that need one."""
     view = ClusterView(state, arriving=arriving)
-    partitions = state.metadata.partitions
-    is_preferred = election is Election.PREFERRED
+    needs_one = _without_preferred_leader if election is Election.PREFERRED else _without_leader
     records = []
-    for ref in partitions.preferred_imbalanced() if is_preferred else partitions.without_leader():
+    for ref in partitions_where(state.metadata, needs_one):
         kind = view.online_election(ref.topic_id) if election is Election.ONLINE else election
         if election is Election.UNCLEAN and not everywhere and not view.allows_unclean_election(ref.topic_id):
             continue
@@ -61,3 +62,11 @@ def elections(
         if record is not None:
             records.append(record)
     return records
+
+
+def _without_preferred_leader(partition: Partition) -> bool:
+    return partition.leader != partition.preferred_leader
+
+
+def _without_leader(partition: Partition) -> bool:
+    return partition.leader == NO_LEADER

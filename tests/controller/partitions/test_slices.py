@@ -104,13 +104,13 @@ def moved_while_unfenced(cluster: SlicedCluster) -> TopicCluster:
 
 def test_a_partition_that_moves_to_passed_rows_is_not_missed() -> None:
     cluster = moved_while_unfenced(SlicedCluster())
-    assert cluster.metadata.partitions.without_leader() == []
+    assert cluster.metadata.partitions.led_by(NO_LEADER) == []
 
 
 def test_if_too_many_moves_are_to_be_remembered_it_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regions, "_REMEMBERED_MOVES", 0)
     cluster = moved_while_unfenced(SlicedCluster())
-    assert cluster.metadata.partitions.without_leader() == []
+    assert cluster.metadata.partitions.led_by(NO_LEADER) == []
 
 
 def test_topics_that_move_again_and_again_cannot_keep_a_broker_from_being_fenced() -> None:

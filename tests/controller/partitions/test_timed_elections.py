@@ -14,6 +14,7 @@ from kraft_wire.metadata.partitions.partition import NO_LEADER, RECOVERING
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from tests.controller.controller_harness import NODE_ID
 from tests.controller.topic_cluster import TopicCluster, changes, new_topic
+from tests.support.partition_queries import partitions_where
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -35,7 +36,7 @@ def test_leaders_go_back_to_preferred_replicas_that_are_in_sync() -> None:
     ]
     assert not done.works
     cluster.replay(done.records)
-    assert cluster.metadata.partitions.preferred_imbalanced() == []
+    assert partitions_where(cluster.metadata, lambda one: one.leader != one.preferred_leader) == []
     assert not balance_leaders(cluster.state, cluster.context()).records
 
 
@@ -45,7 +46,7 @@ def test_many_elections_are_held_in_pieces() -> None:
         cluster.create(new_topic(f"foo-{_}", partitions=9_000, factor=2))
     cluster.fence(0)
     cluster.unfence(0)
-    imbalanced = cluster.metadata.partitions.preferred_imbalanced()
+    imbalanced = partitions_where(cluster.metadata, lambda one: one.leader != one.preferred_leader)
     for ref in imbalanced:
         record = PartitionChangeRecord(partition_id=ref.index, topic_id=ref.topic_id, isr=(0, 1))
         cluster.replay([(record, 2)])
@@ -53,7 +54,7 @@ def test_many_elections_are_held_in_pieces() -> None:
     cluster.replay(done.records)
     counts = [len(done.records), *cluster.finish(done.works)]
     assert sum(counts) == len(imbalanced) == 9_000 and len(counts) > 2
-    assert cluster.metadata.partitions.count_preferred_imbalanced() == 0
+    assert partitions_where(cluster.metadata, lambda one: one.leader != one.preferred_leader) == []
 
 
 @pytest.mark.parametrize("place", ["nowhere", "cluster", "node", "topic"])
