@@ -130,6 +130,8 @@ class NodeOwner:
         After an error nothing is fed any more and ``run`` ends, even if the caller that brought the event,
         such as a connection, catches the error.
         """
+        if self._failure is not None:
+            return
         self._events.append(event)
         if len(self._events) > 1:
             return

@@ -86,6 +86,23 @@ async def test_an_error_ends_the_owner_although_its_submitter_swallows_it(
     assert node.seen == [Start(), REQUEST]
 
 
+async def test_nothing_is_fed_after_a_flush_that_could_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = SimpleNamespace(seen=[], next_deadline_ms=lambda: None)
+    node.step = lambda event, now: node.seen.append(event) or []
+    owner = owner_of(node, tmp_path)
+
+    def refuse() -> None:
+        raise RuntimeError("no thread")
+
+    monkeypatch.setattr(owner.log, "flush_appended", refuse)
+    with pytest.raises(RuntimeError, match="no thread"):
+        owner.submit(REQUEST)
+    owner.submit(REQUEST)
+    assert node.seen == [REQUEST]
+
+
 class InstallingNode(BrokenNode):
     """Installs every snapshot that is verified."""
 
