@@ -226,6 +226,7 @@ def test_a_position_knows_its_epoch(tmp_path: Path, log: LogWriter) -> None:
 
 def test_where_a_log_was_trimmed_the_snapshot_says_the_epoch(tmp_path: Path, log: LogWriter) -> None:
     log.log.delete_before(62)
+    log.log.flush()
     store = Reading(tmp_path).store
     assert store.position_at("one", 62) == LogPosition(2, 62)
     assert store.holds("one", LogPosition(1, 62)), "who knows"
@@ -313,6 +314,7 @@ def test_a_log_that_is_trimmed_while_it_is_read_is_an_error_that_says_so(
     reading = Reading(tmp_path)
     first, *_ = reading.pieces()
     log.log.delete_before(62)
+    log.log.flush()
     with pytest.raises(DataLoss, match="it was deleted while the log was read"):
         list(reading.store.pages(first))
 
@@ -323,6 +325,7 @@ def test_a_log_that_was_trimmed_since_it_was_looked_at_is_looked_at_again(
     """Records below a position may have been deleted; the records after it are there."""
     store = Reading(tmp_path).store
     log.log.delete_before(62)
+    log.log.flush()
     assert store.holds("one", LogPosition(2, 62))
     assert store.position_at("one", 62) == LogPosition(2, 62)
 
@@ -333,6 +336,7 @@ def test_what_was_trimmed_before_it_could_be_cut_into_pieces_is_an_error(
     snapshot_id = log.snapshot()
     store = Reading(tmp_path).store
     log.log.delete_before(62)
+    log.log.flush()
     log.checkpoint(snapshot_id).unlink()
     with pytest.raises(SegmentChanged, match=r"0.log: it was deleted while the log was read"):
         list(store.pieces(LogRange("one", 60, None)))

@@ -92,6 +92,7 @@ class LogWriter:
     def trim(self, offset: int) -> None:
         """Delete the segments and snapshots below an offset."""
         self.log.delete_before(offset)
+        self.log.flush()
         for path in self.partition.glob("*.checkpoint"):
             if int(path.name[:20]) < offset:
                 path.unlink()
