@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -198,10 +199,18 @@ _RETRIABLE = frozenset(
 )
 
 
+_MESSAGE_CHARS: Final = 4_000
+
+
 class ApiError(Exception):
-    """The failure of a whole request. A handler raises it and the caller turns it into a response."""
+    """The failure of a whole request. A handler raises it and the caller turns it into a response.
+
+    A message that quotes a long value is cut: a response has room for 32,767 bytes.
+    """
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
+        if len(message) > _MESSAGE_CHARS:
+            message = f"{message[:_MESSAGE_CHARS]}… ({len(message)} characters)"
         super().__init__(code, message)
         self.code = code
         self.message = message

@@ -35,6 +35,8 @@ IDS_AN_ENTRY: Final = 16
 _ASSIGNED: Final = "broker_ids"
 _FIXED_LENGTH_BYTES: Final = 2
 """The length of a string in versions that aren't flexible. That of bytes has more."""
+_UNKNOWN_TAG_BYTES: Final = 2
+"""An unknown tagged field, which is kept and counts as an entry: its tag, and the size of nothing."""
 _NO_ENTRIES: Final = 1 << 62
 """The least bytes of an entry if there are no arrays: no request is so long."""
 _NULL: Final = 0x80
@@ -75,6 +77,8 @@ def _least_entry_bytes(cls: type[Structure], version: int) -> int:
     fields = [field for field in cls.FIELDS if field.is_present(version)]
     own = [_least_element_bytes(field, version) * elements_an_entry(field) for field in fields if field.array]
     inner = [_least_entry_bytes(field.struct, version) for field in fields if field.struct is not None]
+    if version >= cls.FLEXIBLE_FROM:
+        own.append(_UNKNOWN_TAG_BYTES)
     return max(1, min(own + inner, default=_NO_ENTRIES))
 
 
@@ -261,7 +265,11 @@ def _tags(cls: type[Structure], version: int) -> Step:
             tag, pos = read_uvarint(data, pos)
             size, pos = read_uvarint(data, pos)
             known = steps.get(tag)
-            pos = known(walk, pos) if known is not None else pos + size
+            if known is None:
+                walk.take(1)
+                pos += size
+            else:
+                pos = known(walk, pos)
         return pos
 
     return step

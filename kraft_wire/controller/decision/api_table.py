@@ -116,6 +116,14 @@ class Api(msgspec.Struct, frozen=True):
         """The items of a request that an error response names, if it needs nothing else to name them."""
         return tuple(NamedItems(each.asked, each.keys) for each in self.errors.items if each.nested is None)
 
+    def can_refuse(self, request: Message, version: int) -> bool:
+        """Whether an answer has a place for the error of a whole request: its own, or named items'."""
+        if any(getattr(request, items.array) for items in self.named_items):
+            return True
+        code = ErrorCode.POLICY_VIOLATION
+        response = self.error_response(request, version, code, "")
+        return getattr(response, "error_code", ErrorCode.NONE) == code
+
     def supports(self, version: int) -> bool:
         """Whether requests of this version are served."""
         return self.min_version <= version <= self.max_version

@@ -107,5 +107,6 @@ class RequestRouter:
         )
         if inner.refused is None:
             self.serve(forwarded)
-        else:
-            self._outbox.report_refusal(forwarded, inner.refused)
+            return
+        can_refuse = self._apis[inner.api_key].can_refuse(inner.request, inner.version)
+        self._outbox.report_refusal(forwarded if can_refuse else request, inner.refused)

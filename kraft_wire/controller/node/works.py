@@ -11,6 +11,7 @@ import msgspec
 
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.work import Work
+from kraft_wire.controller.forwarding.envelope import Forwarded
 from kraft_wire.controller.node.events import ApiRequest
 
 _OTHERS_TURN: Final = 4
@@ -93,7 +94,7 @@ class WorkQueue:
             self._queues[each] = deque(
                 work
                 for work in self._queues[each]
-                if work.has_written or work.request is None or work.request.token != token
+                if work.has_written or work.request is None or not _is_of(work.request, token)
             )
         self._note_keys()
 
@@ -108,6 +109,12 @@ class WorkQueue:
     def _note_keys(self) -> None:
         writing = (WorkFor.CLUSTER, WorkFor.CLIENTS)
         self._state.in_work = [each.work.key for is_for in writing for each in self._queues[is_for]]
+
+
+def _is_of(request: ApiRequest, token: Hashable) -> bool:
+    """Whether the answer to a request, or to the envelope that it came in, has this token."""
+    own = request.token
+    return (own.envelope if isinstance(own, Forwarded) else own) == token
 
 
 class Uncommitted:

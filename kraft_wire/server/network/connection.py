@@ -238,13 +238,11 @@ class Connection:
         """Answer with an error, of the whole request or of its first items."""
         reason = str(error)
         api = self._apis[request.api_key]
-        code = ErrorCode.POLICY_VIOLATION
-        response = api.error_response(request.message, request.version, code, reason)
-        names_items = any(getattr(request.message, items.array) for items in api.named_items)
-        if not names_items and getattr(response, "error_code", ErrorCode.NONE) != code:
+        if not api.can_refuse(request.message, request.version):
             raise error  # the response has errors of items only, and their names couldn't be read
         self._mistakes.refused(self._address, request.client_id, reason)
-        request.slot.answer(response)
+        code = ErrorCode.POLICY_VIOLATION
+        request.slot.answer(api.error_response(request.message, request.version, code, reason))
 
     def _api_request(self, request: Request) -> ApiRequest:
         if request.client_id != self._caller.client_id:  # most clients have one id

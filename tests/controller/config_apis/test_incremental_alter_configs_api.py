@@ -19,7 +19,10 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kraft_wire.protocol.messages.incremental_alter_configs_response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 from tests.controller.controller_harness import NODE_ID, Harness, failure
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
@@ -90,6 +93,19 @@ def test_a_resource_fails_as_a_whole_and_alone(harness: Harness) -> None:
     assert [code for code, _ in answers] == [ErrorCode.INVALID_CONFIG, 0]
     assert harness.metadata.configs.get(TOPIC, "t") == {}
     assert harness.metadata.configs.get(BROKER, "0") == {"log.flush.interval.ms": "9"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key"),
+    [(TOPIC, "t", "retention.ms"), (METRICS, "m", "match"), (BROKER, "", "log.retention.ms")],
+)
+def test_a_message_that_quotes_a_long_value_fits_into_the_response(
+    harness: Harness, kind: int, name: str, key: str
+) -> None:
+    ((code, message),) = alter(harness, resource(kind, name, (key, SET, "(" * 32_000)))
+    assert code != 0 and message is not None and len(message.encode()) < 5_000
+    response = AlterConfigsResourceResponse(code, message, kind, name)
+    IncrementalAlterConfigsResponse(responses=[response]).encode(1)
 
 
 def test_validate_only_writes_nothing(harness: Harness) -> None:

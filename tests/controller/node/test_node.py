@@ -33,6 +33,7 @@ from kraft_wire.protocol.messages.describe_configs_request import (
     DescribeConfigsResource,
 )
 from kraft_wire.protocol.messages.describe_configs_response import DescribeConfigsResponse
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.protocol.messages.incremental_alter_configs_request import (
@@ -291,6 +292,18 @@ def test_a_forwarded_request_with_too_many_entries_is_refused_inside_the_envelop
     assert (response.topics[0].name, response.topics[0].error_code) == ("t-0", ErrorCode.POLICY_VIOLATION)
     assert "kraft.wire.max.request.entries" in (response.topics[0].error_message or "")
     assert any(isinstance(effect, RequestRefused) for effect in controller.effects), "the log says so"
+
+
+def test_a_forwarded_request_whose_answer_has_no_place_for_the_error_fails_with_its_envelope() -> None:
+    """ElectLeaders v0: an empty answer would say that all went well."""
+    controller = controller_with_broker()
+    partitions = tuple(range(MAX_REQUEST_ENTRIES + 1))
+    body = ElectLeadersRequest(0, [TopicPartitions("t", partitions)])
+    inner = encode_request(ElectLeadersRequest.API_KEY, 0, 42, "a client", body)
+    principal = envelope.encode_principal(Principal())
+    request = EnvelopeRequest(request_data=inner, request_principal=principal, client_host_address=bytes(4))
+    controller.ask("envelope", request, 0)
+    assert controller.answer("envelope", EnvelopeResponse).error_code == ErrorCode.POLICY_VIOLATION
 
 
 def test_a_forwarded_request_to_a_node_that_is_not_active_makes_the_broker_look_elsewhere() -> None:

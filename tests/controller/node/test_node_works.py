@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.controller.brokers import leaving
 from kraft_wire.controller.decision.work import SliceLimits, WorkKey, WorkKind
+from kraft_wire.controller.forwarding import envelope
 from kraft_wire.controller.node import decisions
 from kraft_wire.controller.node.effects import RecordsAppended, WorkFailed
 from kraft_wire.controller.node.known_waits import KnownWaits
@@ -19,10 +20,13 @@ from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbe
 from kraft_wire.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import RequestAbandoned
+from kraft_wire.security.principal import Principal
+from kraft_wire.wire.headers import encode_request
 from tests.controller.controller_harness import directory
 from tests.controller.lone_controller import LoneController, active_controller
 from tests.controller.node.node_requests import create_topic, lose_leadership, register_broker
@@ -205,6 +209,20 @@ def test_nothing_is_done_for_a_client_that_has_gone(controller: LoneController) 
     assert controller.answer("here", CreateTopicsResponse).topics[9].error_code == 0
     topics = controller.state.metadata.topics
     assert topics.by_name("gone-0") is None and topics.by_name("here-9") is not None
+
+
+@pytest.mark.usefixtures("two_topics_a_piece")
+def test_nothing_is_done_for_an_envelope_whose_broker_has_gone(
+    controller: LoneController,
+) -> None:
+    topics = [CreatableTopic(f"t-{number}", 1, 1) for number in range(10)]
+    inner = encode_request(CreateTopicsRequest.API_KEY, 7, 1, "client", CreateTopicsRequest(topics=topics))
+    principal = envelope.encode_principal(Principal())
+    request = EnvelopeRequest(request_data=inner, request_principal=principal, client_host_address=bytes(4))
+    controller.ask("envelope", request, 0)
+    assert controller.state.in_work == [WorkKey(WorkKind.CREATE_TOPICS)]
+    controller.step(RequestAbandoned("envelope"))
+    assert controller.state.in_work == []
 
 
 @pytest.mark.usefixtures("two_topics_a_piece")
