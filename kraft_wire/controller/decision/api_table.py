@@ -142,12 +142,30 @@ class Api(msgspec.Struct, frozen=True):
         handler: Callable[..., Result] = self.handler()
         return handler(state, request, version, context)
 
-    def error_response(self, request: Message, version: int, code: ErrorCode, message: str) -> Message:
-        """Return the response that says that all of ``request`` failed with ``code``."""
+    def error_response(
+        self,
+        request: Message,
+        version: int,
+        code: ErrorCode,
+        message: str,
+        *,
+        most_items: int | None = None,
+    ) -> Message:
+        """Return the response that says that all of ``request`` failed with ``code``.
+
+        It names ``most_items`` of its items at most; None is all.
+        """
         own_versions = self.key, self.min_version, self.max_version
         served = min(max(version, self.min_version), self.max_version)
         return failed_response(
-            response_class(self.key), request, served, code, message, form=self.errors, own=own_versions
+            response_class(self.key),
+            request,
+            served,
+            code,
+            message,
+            form=self.errors,
+            own=own_versions,
+            most_items=most_items,
         )
 
 

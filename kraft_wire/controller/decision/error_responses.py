@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -57,17 +58,18 @@ def failed_response(
     *,
     form: ErrorForm,
     own: tuple[int, int, int],
+    most_items: int | None = None,
 ) -> Message:
     """Return the response that says that all of ``request`` failed with ``code``.
 
     The message goes where the response has a place for it; an empty one is null. ``own`` are the API's key,
-    its first and its last version.
+    its first and its last version. ``most_items`` are named at most; None is all.
     """
     response = response_class(**_error_fields(response_class, version, code, message))
     for items in form.items:
         if _field(type(request), items.asked).is_present(version):
             failed = _failed_items(response_class, request, items, version, code, message)
-            setattr(response, items.answered, list(failed))
+            setattr(response, items.answered, list(islice(failed, most_items)))
     if form.own_versions and code is ErrorCode.UNSUPPORTED_VERSION:
         setattr(response, form.own_versions, [_item_class(response_class, form.own_versions)(*own)])
     return response

@@ -41,6 +41,7 @@ class WorkKind(Enum):
     CREATE_PARTITIONS = "create partitions"
     ALTER_CONFIGS = "alter configurations"
     DESCRIBE_CONFIGS = "describe configurations"
+    READ = "read again"
 
     @property
     def broker_leaves(self) -> bool:

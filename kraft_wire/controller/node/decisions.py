@@ -27,7 +27,7 @@ from kraft_wire.controller.node.speculative_writes import (
     prepare,
     prepare_records,
 )
-from kraft_wire.controller.node.works import InWork, Uncommitted, WorkFor, WorkQueue
+from kraft_wire.controller.node.works import InWork, LaterWork, Uncommitted, WorkFor, WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -36,6 +36,8 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Propose
 
 THIS_NODE = Caller(listener="")
+MOST_ITEMS_TO_REFUSE = 100
+"""A client sends all of a request to the next controller if one item is answered with NOT_CONTROLLER."""
 MOST_UNCOMMITTED_RECORDS = 12_000
 """Works wait while so many of their own records aren't committed, so that they take little memory."""
 
@@ -112,11 +114,24 @@ class Decisions:
             self._outbox.reply(released.request.token, released.response)
         for request in [*self._writes.revert(), *self._works.clear()]:
             if self._apis[request.api_key].answered_by is AnsweredBy.ANY_CONTROLLER:
-                self.decide(request, self._make_context(request.caller))  # a read, of what is committed
+                self._read_again(request)
             else:
-                self._outbox.refuse(
-                    request, ErrorCode.NOT_CONTROLLER, "the leadership moved before this was committed"
-                )
+                text = "the leadership moved before this was committed"
+                code = ErrorCode.NOT_CONTROLLER
+                self._outbox.refuse(request, code, text, most_items=MOST_ITEMS_TO_REFUSE)
+
+    def _read_again(self, request: ApiRequest) -> None:
+        """Answer a read from what is committed: now, or when it is its turn if it may take long."""
+        api = self._apis[request.api_key]
+        if not api.reads_in_pieces:
+            self.decide(request, self._make_context(request.caller))
+            return
+
+        def begin() -> Result:
+            context = self._make_context(request.caller)
+            return api.decide(self._state, request.request, request.version, context)
+
+        self._works.add([LaterWork(begin)], request, WorkFor.READERS)
 
     def stop_periodic_tasks(self) -> None:
         """Run no more periodic tasks in this term."""

@@ -42,10 +42,13 @@ class Outbox:
             case _:
                 self.emit(Reply(token, response))
 
-    def refuse(self, request: ApiRequest, code: ErrorCode, text: str) -> None:
-        """Answer that all of a request failed."""
+    def refuse(
+        self, request: ApiRequest, code: ErrorCode, text: str, *, most_items: int | None = None
+    ) -> None:
+        """Answer that all of a request failed, and name so many of its items at most; None is all."""
         api = self._apis[request.api_key]
-        self.reply(request.token, api.error_response(request.request, request.version, code, text))
+        response = api.error_response(request.request, request.version, code, text, most_items=most_items)
+        self.reply(request.token, response)
 
     def report_refusal(self, request: ApiRequest, error: ApiError) -> None:
         """Answer that all of a request failed, and report it to the operator."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from typing import Final
 
 import msgspec
 
-from kraft_wire.controller.decision.context import ControllerState
-from kraft_wire.controller.decision.work import Work
+from kraft_wire.controller.decision.context import Context, ControllerState, Result
+from kraft_wire.controller.decision.work import Piece, Work, WorkKey, WorkKind
 from kraft_wire.controller.forwarding.envelope import Forwarded
 from kraft_wire.controller.node.events import ApiRequest
 
@@ -34,6 +34,25 @@ class InWork(msgspec.Struct, eq=False):
     request: ApiRequest | None
     is_for: WorkFor = WorkFor.CLUSTER
     has_written: bool = False
+
+
+class LaterWork:
+    """The work of a read that is begun when it is its turn."""
+
+    key: Final = WorkKey(WorkKind.READ)
+
+    def __init__(self, begin: Callable[[], Result]) -> None:
+        self._begin = begin
+        self._begun: Work | None = None
+
+    def decide(self, state: ControllerState, context: Context) -> Piece:
+        """Decide the next piece."""
+        if self._begun is not None:
+            return self._begun.decide(state, context)
+        result = self._begin()
+        if result.response is None:
+            (self._begun,) = result.works
+        return Piece((), is_last=self._begun is None, response=result.response)
 
 
 class WorkQueue:

@@ -244,6 +244,7 @@ def test_a_read_waits_for_the_commit_of_what_it_shows() -> None:
     controller.ask("read", read, 4)
     assert not {"alter", "read"} & set(controller.replies)
     lose_leadership(controller)
+    controller.tick()
     (answer,) = controller.answer("read", DescribeConfigsResponse).results
     names = [config.name for config in answer.configs]
     assert answer.error_code == 0 and "ssl.keystore.location" not in names, "it shows what is committed"

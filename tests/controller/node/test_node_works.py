@@ -237,6 +237,18 @@ def test_what_is_written_in_part_is_completed_though_the_client_has_gone(control
     assert topics.by_name("gone-9") is not None
 
 
+def test_a_lost_leadership_names_few_items_of_each_request(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that wait are refused in one step, and one error is enough for a client to try the next node."""
+    monkeypatch.setattr(decisions, "MOST_ITEMS_TO_REFUSE", 3)
+    monkeypatch.setattr(create_topics, "TOPICS_PER_PIECE", 2)
+    ask_for_ten_topics(controller, "many")
+    lose_leadership(controller)
+    topics = controller.answer("many", CreateTopicsResponse).topics
+    assert [topic.error_code for topic in topics] == [ErrorCode.NOT_CONTROLLER] * 3
+
+
 def test_a_lost_leadership_ends_works_and_refuses_their_requests(controller: LoneController) -> None:
     controller.ask("unregister", UnregisterBrokerRequest(broker_id=3), 0)
     lose_leadership(controller)
