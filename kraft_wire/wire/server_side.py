@@ -295,3 +295,14 @@ class ServerSide:
     def unanswered(self) -> list[Slot]:
         """The slots without a response, oldest first."""
         return [slot for slot in self._slots if not slot.is_answered]
+
+    def close(self) -> None:
+        """Forget all that was received and not sent: the connection is over.
+
+        Connection, slots and this refer to each other. Their bytes must not wait until that is noticed by a
+        garbage collection.
+        """
+        for slot in self._slots:
+            slot.payload = slot.unencoded = None
+        self._slots.clear()
+        self._frames = FrameReader(0)

@@ -148,6 +148,8 @@ class Connection:
             self._room.set()
             for slot in self._wire.unanswered():
                 self._abandon(slot)
+            self._sender.close()
+            self._wire.close()
         log.debug("connection closed", peer=self._address)
 
     @property

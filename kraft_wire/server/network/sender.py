@@ -46,6 +46,10 @@ class Sender:
             self.is_sending = True
         self._wanted.set()
 
+    def close(self) -> None:
+        """Forget what wasn't sent: the connection is over."""
+        self._left = memoryview(b"")
+
     async def run(self) -> None:
         """Send what ``send_ready`` leaves, until cancelled."""
         while True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 import trio.testing
 
@@ -12,7 +14,8 @@ from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, 
 from kraft_wire.server.network import complaints
 from kraft_wire.server.network.complaints import MOST_MISTAKES
 from kraft_wire.server.network.connection import Limits, Shared
-from tests.server.network.peer import connected
+from kraft_wire.wire.server_side import Slot
+from tests.server.network.peer import connected, until
 
 MAX_HELD_BYTES = 100_000
 UNFINISHED = (1 << 20).to_bytes(4, "big")
@@ -72,3 +75,15 @@ async def test_clients_that_are_dropped_again_and_again_do_not_fill_the_log(
             assert await client.is_closed()
     dropped = [record for record in caplog.records if record.getMessage() == "connection dropped"]
     assert len(dropped) == MOST_MISTAKES
+
+
+async def test_what_a_connection_held_is_freed_when_it_ends() -> None:
+    """A garbage collection, which would notice later, may be far away."""
+    async with connected() as client:
+        await client.heartbeats(2)
+        await client.wait_for_requests(2)
+        client.answer(1, BrokerHeartbeatResponse())
+        waiting = cast(Slot, client.submitted[1].token)
+        assert waiting.payload is not None, "the first answer comes first"
+        await client.stream.aclose()
+        await until(lambda: waiting.payload is None)
