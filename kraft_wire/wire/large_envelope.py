@@ -11,7 +11,7 @@ from kraft_wire.protocol.varint import uvarint
 from kraft_wire.wire.headers import encode_response_header
 
 _AFTER_DATA: Final = EnvelopeResponse(response_data=b"").encode(0)[1:]
-"""What follows the data: no error."""
+"""The error code after the data: no error."""
 
 
 class LargeEnvelope(EnvelopeResponse, kw_only=True):

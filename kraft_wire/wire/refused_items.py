@@ -1,4 +1,5 @@
-"""Read the first items of a request that is refused for its size, so that the answer can name them."""
+"""Decode a request, or refuse it for its size. Then its first items are read, so that the answer can name
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Field
 from kraft_wire.protocol.varint import VarintTooLong
-from kraft_wire.wire.entry_count import Walk, length_of, step_over, steps_over
+from kraft_wire.wire.entry_count import (
+    TooManyEntries,
+    Walk,
+    check_entry_count,
+    length_of,
+    step_over,
+    steps_over,
+)
 
 MOST_ITEMS: Final = 1_000
 """The items that are named at most. A client fails those that its answer doesn't name: in Java, "did not
@@ -26,6 +34,19 @@ class NamedItems(msgspec.Struct, frozen=True):
 
     array: str
     keys: tuple[str, ...]
+
+
+def decode_or_refuse(
+    cls: type[Message], data: bytes, version: int, pos: int, named: tuple[NamedItems, ...], limit: int
+) -> tuple[Message, TooManyEntries | None]:
+    """Return the request that begins at ``pos``; with the error, its first items, if it has more than
+    ``limit`` entries. Raises DecodeError."""
+    try:
+        check_entry_count(cls, data, version, pos, limit)
+    except TooManyEntries as error:
+        return read_first_items(cls, data, version, pos, named, limit), error
+    message, _ = cls.decode_from(data, version, pos)
+    return message, None
 
 
 def read_first_items(

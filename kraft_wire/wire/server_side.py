@@ -31,7 +31,7 @@ from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
-from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
+from kraft_wire.wire.entry_count import TooManyEntries
 from kraft_wire.wire.framing import FrameReader, frame_pieces
 from kraft_wire.wire.headers import (
     API_VERSIONS_KEY,
@@ -39,7 +39,7 @@ from kraft_wire.wire.headers import (
     encode_response_header,
 )
 from kraft_wire.wire.large_responses import encode_in_pieces, estimated_bytes, is_large
-from kraft_wire.wire.refused_items import NamedItems, read_first_items
+from kraft_wire.wire.refused_items import NamedItems, decode_or_refuse
 
 MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
@@ -216,14 +216,9 @@ class ServerSide:
         message: Message
         refused = None
         if api is not None:
-            try:
-                check_entry_count(api.request_class, whole, version, body_offset, api.max_entries)
-                message, _ = api.request_class.decode_from(whole, version, body_offset)
-            except TooManyEntries as error:
-                refused = error
-                message = read_first_items(
-                    api.request_class, whole, version, body_offset, api.named_items, api.max_entries
-                )
+            message, refused = decode_or_refuse(
+                api.request_class, whole, version, body_offset, api.named_items, api.max_entries
+            )
         elif api_key == API_VERSIONS_KEY and version > 0:
             # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
             message, slot.version = ApiVersionsRequest(), 0

@@ -47,7 +47,7 @@ DIGITS_OF_AN_ENTRY: Final = 10
 
 
 class _Shared(NamedTuple):
-    """What the resources of a type share: the entries of all keys, and of those that aren't internal."""
+    """Entries that the resources of a type share. Only ``fallbacks`` has those of internal keys."""
 
     fallbacks: dict[str, Entry]
     by_name: dict[str, Entry]

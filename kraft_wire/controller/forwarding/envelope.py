@@ -28,11 +28,10 @@ from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumR
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.security.principal import Principal
-from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
 from kraft_wire.wire.headers import decode_request_header, encode_response
 from kraft_wire.wire.large_envelope import LargeEnvelope
 from kraft_wire.wire.large_responses import is_large
-from kraft_wire.wire.refused_items import read_first_items
+from kraft_wire.wire.refused_items import decode_or_refuse
 
 PRINCIPAL_VERSION_BYTES: Final = 2
 _FIRST_ITEMS: Final = 10
@@ -82,15 +81,11 @@ def unwrap(
     if not api.is_forwardable:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{api.name} is not forwardable")
     cls, data = api.request_class, envelope.request_data
-    refused = None
     try:
-        check_entry_count(cls, data, version, header_end, max_entries)
-        request, _ = cls.decode_from(data, version, header_end)
-    except TooManyEntries as error:
-        refused = ApiError(ErrorCode.POLICY_VIOLATION, str(error))
-        request = read_first_items(cls, data, version, header_end, api.named_items, max_entries)
+        request, too_many = decode_or_refuse(cls, data, version, header_end, api.named_items, max_entries)
     except ProtocolError as error:
         raise _unreadable(str(error)) from error
+    refused = None if too_many is None else ApiError(ErrorCode.POLICY_VIOLATION, str(too_many))
     client_id = header.client_id or ""
     return ForwardedRequest(
         key, version, header.correlation_id, client_id, request, principal, client_address, refused

@@ -19,7 +19,7 @@ _OTHERS_TURN: Final = 4
 
 
 class WorkFor(Enum):
-    """Whom a work is for. READERS only read; others take turns with each other."""
+    """Whom a work is for."""
 
     CLUSTER = "brokers, or the controller itself"
     CLIENTS = "clients that change something"

@@ -45,7 +45,7 @@ class Rare(msgspec.Struct, frozen=True):
 
 
 COMMON: Final = Rare()
-"""What nearly all partitions have."""
+"""Nearly all partitions have no rare lists."""
 
 
 def rare_of(partition: Partition) -> Rare:
