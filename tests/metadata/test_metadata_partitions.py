@@ -389,18 +389,18 @@ def test_queries_over_all_rows_agree_with_a_scan_of_the_partitions(seed: int, co
     partitions = state.partitions
     assert len(partitions) == len(partitions_where(state, lambda one: True))
     for broker in BROKERS:
-        led = partitions_where(state, lambda one, broker=broker: one.leader == broker)  # type: ignore[misc]
-        assert sorted(partitions.led_by(broker)) == led
-        assert partitions.count_led_by(broker) == len(led)
-        check_members(state, broker)
+        check_broker(state, broker)
     assert sorted(partitions.led_by(NO_LEADER)) == partitions_where(
         state, lambda one: one.leader == NO_LEADER
     )
 
 
-def check_members(state: MetadataState, broker: int) -> None:
-    """Check the queries for ISRs, ELRs, directories and replicas."""
+def check_broker(state: MetadataState, broker: int) -> None:
+    """Check the queries for leaders, ISRs, ELRs, directories and replicas."""
     partitions = state.partitions
+    led = partitions_where(state, lambda one: one.leader == broker)
+    assert sorted(partitions.led_by(broker)) == led
+    assert partitions.count_led_by(broker) == len(led)
     in_isr = partitions_where(state, lambda one: broker in one.isr)
     assert sorted(partitions.with_isr_member(broker)) == in_isr
     assert in_elr(state, broker) == partitions_where(state, lambda one: broker in one.elr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -99,7 +100,9 @@ def test_it_gets_narrow_and_wide_again_and_a_change_is_undone() -> None:
 def test_many_changes_in_a_batch_reach_it(change: dict[str, object]) -> None:
     """A batch of so many changes is replayed in columns, which don't have its lists."""
     partitions = [partition_record(1, index) for index in range(2, 40)]
-    changes = [PartitionChangeRecord(index, uuid(1), **change) for index in range(40)]  # type: ignore[arg-type]
+    changes = [
+        msgspec.structs.replace(PartitionChangeRecord(index, uuid(1)), **change) for index in range(40)
+    ]
     one_by_one = after(*partitions, *changes)
     in_batches = after(*partitions)
     values = [encode_metadata_record(each, 0) for each in changes]

@@ -77,6 +77,15 @@ class Peer:
         return True
 
 
+async def passes_to_serve(peer: Peer, count: int) -> int:
+    """Return the passes of the event loop until so many requests are submitted."""
+    passes = 0
+    while len(peer.submitted) < count:
+        await trio.lowlevel.checkpoint()
+        passes += 1
+    return passes
+
+
 async def until(condition: Callable[[], bool]) -> None:
     with trio.fail_after(10):
         while not condition():

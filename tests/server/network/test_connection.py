@@ -47,6 +47,7 @@ from tests.server.network.peer import (
     MAX_ENTRIES,
     MAX_FRAME_BYTES,
     connected,
+    passes_to_serve,
     until,
 )
 
@@ -272,11 +273,7 @@ async def test_a_client_with_many_requests_lets_others_have_their_turn(
     monkeypatch.setattr(connection_module, "TURN_S", 0.0)
     async with connected() as peer:
         await peer.stream.send_all(HEARTBEAT_REQUEST * 50)
-        turns = 0
-        while len(peer.submitted) < 50:
-            await trio.lowlevel.checkpoint()
-            turns += 1
-        assert turns > 20, "all were served in a few passes of the event loop"
+        assert await passes_to_serve(peer, 50) > 20, "all were served in a few passes of the event loop"
 
 
 async def test_a_request_with_too_many_entries_is_refused_and_the_next_one_is_served(

@@ -28,7 +28,13 @@ from kraft_wire.server.network import connection as connection_module
 from kraft_wire.server.network import turns as turns_module
 from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.server.network.turns import Turns
-from tests.server.network.peer import HEARTBEAT_REQUEST, MAX_ENTRIES, Peer, connected
+from tests.server.network.peer import (
+    HEARTBEAT_REQUEST,
+    MAX_ENTRIES,
+    Peer,
+    connected,
+    passes_to_serve,
+)
 
 
 @pytest.fixture
@@ -99,11 +105,7 @@ async def test_a_broker_with_many_requests_has_one_served_in_a_long_pass(
     monkeypatch.setattr(connection_module, "TURN_S", 60.0)
     async with connected() as broker:
         await broker.stream.send_all(HEARTBEAT_REQUEST * 50)
-        passes = 0
-        while len(broker.submitted) < 50:
-            await trio.lowlevel.checkpoint()
-            passes += 1
-        assert passes > 20, "all were served in a few passes of the event loop"
+        assert await passes_to_serve(broker, 50) > 20, "all were served in a few passes of the event loop"
 
 
 @pytest.mark.usefixtures("no_budget")
