@@ -68,6 +68,11 @@ def frame(payload: bytes) -> bytes:
     return _SIZE.pack(len(payload)) + payload
 
 
+def frame_header(size_bytes: int) -> bytes:
+    """Return what stands before a payload of this size."""
+    return _SIZE.pack(size_bytes)
+
+
 def frame_pieces(pieces: Sequence[bytes]) -> bytes:
     """Return a frame of a payload that is in pieces."""
     return b"".join((_SIZE.pack(sum(map(len, pieces))), *pieces))

@@ -22,7 +22,7 @@ to ``take``: ``has_room`` only pauses reading.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -32,7 +32,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.wire.entry_count import TooManyEntries
-from kraft_wire.wire.framing import FrameReader, frame_pieces
+from kraft_wire.wire.framing import FrameReader, frame_header, frame_pieces
 from kraft_wire.wire.headers import (
     API_VERSIONS_KEY,
     decode_request_header,
@@ -40,13 +40,17 @@ from kraft_wire.wire.headers import (
 )
 from kraft_wire.wire.large_responses import encode_in_pieces, estimated_bytes, is_large
 from kraft_wire.wire.refused_items import NamedItems, decode_or_refuse
+from kraft_wire.wire.shared_bytes import Part, SharedBytes, encode_in_parts, size_of
+from kraft_wire.wire.unsent import Unsent
 
 MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
 MAX_UNSENT_BYTES: Final = 1024 * 1024
 """Bytes of responses from which on no further request is taken."""
 MAX_HELD_BYTES: Final = 512 * 1024 * 1024
-"""Bytes of unfinished requests and unsent responses of all connections of a server together."""
+"""Bytes of requests and unsent responses of all connections of a server together."""
+_DECODED_FACTOR: Final = 8
+_MOST_BYTES_OF_ITEMS: Final = 16 * 1024 * 1024
 HELD_BYTES_KEY: Final = "kraft.wire.max.held.bytes"
 """The configuration key of that limit."""
 
@@ -71,18 +75,32 @@ class UnservedApi(ProtocolError):
 class Slot:
     """The place of one response in the connection's order. It is the request's token.
 
-    A large response waits in ``unencoded`` until ``encode_in_pieces``.
+    ``payload`` is the response or its beginning, ``rest`` what follows. A large response waits in
+    ``unencoded`` until ``encode_in_pieces``. An answer after the end of the connection is dropped.
     """
 
-    __slots__ = ("_side", "api_key", "correlation_id", "payload", "unencoded", "version")
+    __slots__ = (
+        "_side",
+        "api_key",
+        "correlation_id",
+        "payload",
+        "request_bytes",
+        "rest",
+        "unencoded",
+        "version",
+    )
 
-    def __init__(self, side: ServerSide, api_key: int, version: int, correlation_id: int) -> None:
+    def __init__(
+        self, side: ServerSide, api_key: int, version: int, correlation_id: int, request_bytes: int
+    ) -> None:
         self._side = side
+        self.request_bytes = request_bytes
         self.api_key = api_key
         self.version = version
         """The version of the response."""
         self.correlation_id = correlation_id
         self.payload: bytes | None = None
+        self.rest: tuple[Part, ...] = ()
         self.unencoded: Message | None = None
 
     @property
@@ -103,52 +121,81 @@ class Slot:
         except ProtocolError as error:
             self.give_up(error)
             return
-        self.unencoded = None
-        self.payload = frame_pieces(pieces)
-        self._side.encoded(estimated_bytes(response), len(self.payload))
+        if not self._side.is_closed:
+            self.unencoded = None
+            self.payload = frame_pieces(pieces)
+            self._side.encoded(estimated_bytes(response), len(self.payload))
 
     def answer(self, response: Message) -> None:
         """Encode the response, unless it is large. It leaves when all responses before it have left."""
+        if self._side.is_closed:
+            return
         if is_large(response):
             self.unencoded = response
-            self._side.postponed(estimated_bytes(response))
+            self._side.postponed(self, estimated_bytes(response))
             return
         try:
             body = response.encode(self.version)
         except ProtocolError as error:
             self.give_up(error)
             return
-        self.answer_encoded(body)
+        header = encode_response_header(self.api_key, self.version, self.correlation_id)
+        self.payload = payload = frame_pieces((header, body))
+        self._side.answered(self, len(payload))
+
+    def take(self) -> tuple[bytes, tuple[Part, ...]]:
+        """Return the beginning of the response and what follows it. The slot doesn't hold them any more."""
+        assert self.payload is not None
+        beginning, rest = self.payload, self.rest
+        self.payload, self.rest = b"", ()
+        return beginning, rest
 
     def give_up(self, error: ProtocolError) -> None:
         """Take note that there is no response: its version can't express it."""
         self._side.give_up(self, error)
 
-    def answer_encoded(self, body: bytes) -> None:
+    def answer_encoded(self, parts: Sequence[Part]) -> None:
         """Take the response as bytes of this slot's version, without a header."""
+        if self._side.is_closed:
+            return
         header = encode_response_header(self.api_key, self.version, self.correlation_id)
-        self.payload = payload = frame_pieces((header, body))
-        self._side.answered(len(payload))
+        size = frame_header(len(header) + sum(map(size_of, parts)))
+        first, *rest = parts or [b""]
+        if isinstance(first, SharedBytes):
+            first, rest = b"", [first, *rest]
+        self.payload = payload = b"".join((size, header, first))
+        self.rest = tuple(rest)
+        self._side.answered(self, len(payload))
 
 
 def answer_alike(slots: Iterable[Slot], response: Message) -> None:
-    """Answer several slots with the same response. It is encoded once for each version."""
+    """Answer slots with the same response. It is encoded once for each version, and its blobs are in memory
+    once for all."""
     by_version: dict[int, list[Slot]] = {}
     for slot in slots:
         by_version.setdefault(slot.version, []).append(slot)
     for version, some in by_version.items():
-        if len(some) == 1 or is_large(response):
+        if is_large(response):
             for slot in some:
                 slot.answer(response)
             continue
         try:
-            body = response.encode(version)
+            parts = encode_in_parts(response, version)
         except ProtocolError as error:
             for slot in some:
                 slot.give_up(error)
             continue
         for slot in some:
-            slot.answer_encoded(body)
+            slot.answer_encoded(parts)
+
+
+def decoded_bytes(request_bytes: int) -> int:
+    """Return about how much memory a decoded request takes.
+
+    Small items take several times their bytes. There is a limit on their number: what makes a request larger
+    than they can be is in long values.
+    """
+    return min(request_bytes * _DECODED_FACTOR, 2 * request_bytes + _MOST_BYTES_OF_ITEMS)
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -184,8 +231,10 @@ class ServerSide:
         self._failed = failed
         self._frames = FrameReader(max_frame_bytes)
         self._slots: deque[Slot] = deque()
-        self._unsent_bytes = 0
+        self._unsent = Unsent()
+        self._decoded_bytes = 0
         self._unencoded = 0
+        self.is_closed = False
 
     # Requests.
 
@@ -201,7 +250,7 @@ class ServerSide:
     def has_room(self) -> bool:
         """Whether another request may be taken: not too many are in flight, not too many bytes of responses
         are unsent, and no large response is being encoded."""
-        is_full = len(self._slots) >= MAX_IN_FLIGHT or self._unsent_bytes >= MAX_UNSENT_BYTES
+        is_full = len(self._slots) >= MAX_IN_FLIGHT or self._unsent.size_bytes >= MAX_UNSENT_BYTES
         return not is_full and not self._unencoded
 
     def take(self, whole: bytes) -> Request:
@@ -211,7 +260,7 @@ class ServerSide:
         """
         header, body_offset = decode_request_header(whole)
         api_key, version = header.request_api_key, header.request_api_version
-        slot = Slot(self, api_key, version, header.correlation_id)
+        slot = Slot(self, api_key, version, header.correlation_id, len(whole))
         api = self._find_api(api_key, version)
         message: Message
         refused = None
@@ -224,25 +273,29 @@ class ServerSide:
             message, slot.version = ApiVersionsRequest(), 0
         else:
             raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
+        self._decoded_bytes += decoded_bytes(len(whole))
         self._slots.append(slot)
         return Request(slot, api_key, version, header.client_id or "", message, refused)
 
     # Responses.
 
-    def answered(self, size_bytes: int) -> None:
-        """Take note that a slot got its response."""
-        self._unsent_bytes += size_bytes
+    def answered(self, slot: Slot, size_bytes: int) -> None:
+        """Take note that a slot got its response: its request isn't in memory any more."""
+        self._decoded_bytes -= decoded_bytes(slot.request_bytes)
+        slot.request_bytes = 0
+        self._unsent.add(size_bytes, slot.rest)
         self._ready()
 
-    def postponed(self, estimated_bytes: int) -> None:
+    def postponed(self, slot: Slot, estimated_bytes: int) -> None:
         """Take note that a slot got a large response, which isn't encoded yet."""
         self._unencoded += 1
-        self.answered(estimated_bytes)
+        self.answered(slot, estimated_bytes)
 
     def encoded(self, estimated_bytes: int, size_bytes: int) -> None:
         """Take note that a large response is encoded."""
         self._unencoded -= 1
-        self.answered(size_bytes - estimated_bytes)
+        self._unsent.add(size_bytes - estimated_bytes)
+        self._ready()
 
     def give_up(self, slot: Slot, error: ProtocolError) -> None:
         """Take note that a slot can't get its response."""
@@ -250,32 +303,43 @@ class ServerSide:
 
     @property
     def has_ready(self) -> bool:
-        """Whether the oldest request has its response."""
-        return bool(self._slots) and self._slots[0].is_answered
+        """Whether there is a response, or the rest of one, that may leave now."""
+        return self._unsent.has_following or (bool(self._slots) and self._slots[0].is_answered)
 
     def next_unencoded(self) -> Slot | None:
-        """Return the slot of the oldest request if its response has to be encoded; None if not."""
-        return self._slots[0] if self._slots and self._slots[0].unencoded is not None else None
+        """Return the slot whose response has to be encoded before anything leaves; None if there is none."""
+        if self._unsent.has_following or not self._slots or self._slots[0].unencoded is None:
+            return None
+        return self._slots[0]
 
     def take_ready(self) -> bytes:
-        """Return the bytes of all responses that may leave now, and free their slots.
+        """Return the next bytes that may leave now, and free the slots of their responses.
 
-        The bytes count as unsent until ``sent``.
+        Small responses that follow each other come together. The bytes count as unsent until ``sent``.
         """
-        ready = []
-        while self._slots and (payload := self._slots[0].payload) is not None:
-            self._slots.popleft()
-            ready.append(payload)
-        return ready[0] if len(ready) == 1 else b"".join(ready)
+        if self._unsent.has_following:
+            return self._unsent.take_following()
+        ready: list[bytes] = []
+        while self._slots and self._slots[0].payload is not None and not self._unsent.has_following:
+            beginning, rest = self._slots.popleft().take()
+            ready.append(beginning)
+            self._unsent.follow(rest)
+        return self._unsent.take(ready[0] if len(ready) == 1 else b"".join(ready))
 
     def sent(self, size_bytes: int) -> None:
         """Count bytes of ``take_ready`` as sent."""
-        self._unsent_bytes -= size_bytes
+        self._unsent.sent(size_bytes)
 
     @property
     def held_bytes(self) -> int:
-        """The bytes that arrived and aren't a whole request yet, and those of responses that aren't sent."""
-        return self._frames.buffered_bytes + self._unsent_bytes
+        """The bytes that are in memory for this connection alone: of what arrived and isn't a whole request
+        yet, of decoded requests without a response, and of responses that aren't sent."""
+        return self._frames.buffered_bytes + self._decoded_bytes + self._unsent.own_bytes
+
+    @property
+    def shared(self) -> Collection[SharedBytes]:
+        """The parts of unsent responses that other connections may have, too."""
+        return self._unsent.shared
 
     @property
     def has_one_slot(self) -> bool:
@@ -297,7 +361,11 @@ class ServerSide:
         Connection, slots and this refer to each other. Their bytes must not wait until that is noticed by a
         garbage collection.
         """
+        self.is_closed = True
         for slot in self._slots:
             slot.payload = slot.unencoded = None
+            slot.rest = ()
         self._slots.clear()
+        self._unsent = Unsent()
+        self._decoded_bytes = 0
         self._frames = FrameReader(0)

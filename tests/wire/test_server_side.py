@@ -84,7 +84,9 @@ class Connection:
 
     def responses(self) -> list[tuple[int, Message]]:
         """The request id and body of each response that may leave, as a client reads them."""
-        self.client.receive(self.server.take_ready())
+        while data := self.server.take_ready():
+            self.client.receive(data)
+            self.server.sent(len(data))
         found = []
         while (event := self.client.next_event()) is not None:
             assert isinstance(event, Response)
@@ -297,13 +299,13 @@ def asked(version: int, request_id: int) -> tuple[Connection, Slot]:
 
 def test_the_same_answer_is_encoded_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[int] = []
-    encode = FetchResponse.encode
+    encode = FetchResponse.encode_into
 
-    def count(self: FetchResponse, version: int) -> bytes:
+    def count(self: FetchResponse, out: list[bytes], version: int) -> None:
         encoded.append(version)
-        return encode(self, version)
+        encode(self, out, version)
 
-    monkeypatch.setattr(FetchResponse, "encode", count)
+    monkeypatch.setattr(FetchResponse, "encode_into", count)
     askers = [asked(version, request_id) for request_id, version in enumerate((17, 16, 17, 17))]
     answer_alike([slot for _, slot in askers], large(10))
     assert sorted(encoded) == [16, 17]

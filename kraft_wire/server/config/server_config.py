@@ -70,7 +70,7 @@ class QuorumSettings(QuorumTimings, frozen=True, kw_only=True):
 class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of listeners and connections: one field per key.
 
-    ``kraft_wire_max_held_bytes`` bounds the unfinished requests and unsent responses of all connections.
+    ``kraft_wire_max_held_bytes`` bounds the requests and unsent responses of all connections.
     """
 
     socket_request_max_bytes: int = MAX_FRAME_BYTES

@@ -10,27 +10,30 @@ from __future__ import annotations
 import math
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 import trio
 
-from kraft_wire.controller.decision.api_table import ApiTable
+from kraft_wire.controller.decision.api_table import Api, ApiTable
 from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.controller.reading.consumer_fetch import is_of_replica
 from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
+from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import Mistakes
 from kraft_wire.server.network.held_bytes import HeldBytes
+from kraft_wire.server.network.places import SMALL_BYTES, Places
 from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.entry_count import TooManyEntries
 from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
+from kraft_wire.wire.shared_bytes import SharedBytes
 
 API_KEY_BYTES = 2
 TURN_S = 0.002
@@ -71,6 +74,7 @@ class Shared(msgspec.Struct, frozen=True):
     limits: Limits
     apis: ApiTable
     turns: Turns
+    places: Places
     held: HeldBytes
     mistakes: Mistakes
     found: dict[tuple[int, int], ServedApi]
@@ -78,7 +82,7 @@ class Shared(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, limits: Limits, apis: ApiTable) -> Shared:
         """Return what the connections of a server share."""
-        return cls(limits, apis, Turns(), HeldBytes(limits.max_held_bytes), Mistakes(), {})
+        return cls(limits, apis, Turns(), Places(), HeldBytes(limits.max_held_bytes), Mistakes(), {})
 
     def find_api(self, api_key: int, version: int) -> ServedApi | None:
         """Find an API that is served. What was found once is found faster."""
@@ -111,15 +115,18 @@ class Connection:
         self._limits = shared.limits
         self._apis = shared.apis
         self._turns = shared.turns
+        self._places = shared.places
         self._held = shared.held
         self._submit = submit
         self._abandon = abandon
         self._mistakes = shared.mistakes
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
         self._in_work: Slot | None = None
+        self._place_bytes = 0
         self._fetches_as_consumer = False
         self._waiting_bytes = 0
         self._scope = trio.CancelScope()
+        self._must_end = trio.Event()
         self._sender = Sender(stream, self._wire, self._turns, self._moved)
         self._room = trio.Event()
         self._closed = False
@@ -134,7 +141,7 @@ class Connection:
             with self._scope:
                 async with self._stream, trio.open_nursery() as nursery:
                     nursery.start_soon(self._sender.run)
-                    nursery.start_soon(self._end_silence)
+                    nursery.start_soon(self._end_in_time)
                     await self._read()
                     nursery.cancel_scope.cancel()
         except* ProtocolError as errors:
@@ -143,42 +150,65 @@ class Connection:
         except* (trio.BrokenResourceError, trio.ClosedResourceError) as errors:
             log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
         finally:
-            self._closed = True
-            self._held.forget(self)
-            self._room.set()
-            for slot in self._wire.unanswered():
-                self._abandon(slot)
-            self._sender.close()
-            self._wire.close()
+            self._free()
         log.debug("connection closed", peer=self._address)
 
     @property
     def held_bytes(self) -> int:
-        """The bytes that arrived and aren't served yet, and those of responses that aren't sent."""
+        """The bytes that only this connection holds: those that arrived, those of requests that aren't
+        answered, and those of responses that aren't sent."""
         return self._wire.held_bytes + self._waiting_bytes
 
+    @property
+    def shared(self) -> Collection[SharedBytes]:
+        """The parts of responses that other connections may hold, too."""
+        return self._wire.shared
+
     def drop(self, reason: str) -> None:
-        """Close the connection, and say why."""
-        if not self._scope.cancel_called:
+        """Close the connection, and say why. What it held is free at once: others get it in this step."""
+        if not self._closed:
             self._mistakes.held(self._address, reason, self.held_bytes)
-            self._scope.cancel()
+            self._end()
+            self._free()
+
+    def _note_held(self) -> None:
+        if not self._closed:
+            self._held.note(self)
+
+    def _free(self) -> None:
+        """Hold nothing any more. Connection, slots and wire refer to each other, and a garbage collection
+        that would notice may be far away."""
+        if self._closed:
+            return
+        self._closed = True
+        unanswered = self._wire.unanswered()
+        self._sender.close()
+        self._wire.close()
+        self._waiting_bytes = 0
+        self._held.forget(self)
+        self._leave_place()
+        self._room.set()
+        for slot in unanswered:
+            self._abandon(slot)
 
     # Requests.
 
     async def _read(self) -> None:
-        while data := await receive(self._stream):
+        while (data := await receive(self._stream)) and not self._closed:
             self._received_at_s = trio.current_time()
             self._wire.receive(data)
             turn_ends_s = self._received_at_s + TURN_S
             while (whole := self._wire.next_frame()) is not None:
                 self._waiting_bytes = len(whole)
                 if trio.current_time() > turn_ends_s:
-                    self._held.note(self)
+                    self._note_held()
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
                 while not self._wire.has_room or self._is_busy:
-                    self._held.note(self)
+                    self._note_held()
                     await self._room_made()
+                if not await self._take_place(whole):
+                    return
                 if not self._turns.is_over:
                     self._serve(self._wire.take(whole))
                 else:
@@ -186,14 +216,29 @@ class Connection:
                     if not await self._serve_in_long_pass(whole):
                         return
                 self._waiting_bytes = 0
-            self._held.note(self)
+            self._note_held()
+
+    async def _take_place(self, whole: bytes) -> bool:
+        """Wait until a client's large request may be begun. Return False if the client is gone."""
+        api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
+        if len(whole) < SMALL_BYTES or (api is not None and api.is_from_cluster):
+            return True
+        self._note_held()
+        await self._places.enter(len(whole))
+        self._place_bytes = len(whole)
+        return not self._closed and not self._is_gone()
+
+    def _leave_place(self) -> None:
+        size_bytes, self._place_bytes = self._place_bytes, 0
+        if size_bytes:
+            self._places.leave(size_bytes)
 
     async def _serve_in_long_pass(self, whole: bytes) -> bool:
         """Serve a request, after those that have their turn before it. Return False if the client is gone."""
         if not self._has_to_wait(whole):
             self._serve(self._wire.take(whole))
             return True
-        self._held.note(self)
+        self._note_held()
         await self._turns.wait()
         if self._is_gone():
             return False
@@ -231,10 +276,18 @@ class Connection:
             if isinstance(request.message, FetchRequest):
                 self._fetches_as_consumer = not is_of_replica(request.message)
             self._submit(self._api_request(request))
-            if self._apis[request.api_key].must_be_answered_first:
+            if self._must_be_answered_first(request):
                 self._in_work = request.slot
-            return
-        self._refuse(request, request.refused)
+        else:
+            self._refuse(request, request.refused)
+        if not self._is_busy:
+            self._leave_place()
+
+    def _must_be_answered_first(self, request: Request) -> bool:
+        api: Api | None = self._apis[request.api_key]
+        if isinstance(request.message, EnvelopeRequest):
+            api = self._apis.find(int.from_bytes(request.message.request_data[:API_KEY_BYTES]))
+        return api is not None and api.must_be_answered_first
 
     def _refuse(self, request: Request, error: TooManyEntries) -> None:
         """Answer with an error, of the whole request or of its first items."""
@@ -256,14 +309,15 @@ class Connection:
     def _answered(self) -> None:
         """Send the next response, if it is ready."""
         if not self._closed:
+            if self._place_bytes and not self._is_busy:
+                self._leave_place()
             self._sender.send_ready()
             if self._wire.has_slots or self._sender.is_sending:
-                self._held.note(self)
+                self._note_held()
 
     def _moved(self) -> None:
         """Take note that bytes have left: there may be room for another request."""
-        if not self._closed:
-            self._held.note(self)
+        self._note_held()
         self._room.set()
 
     def _give_up(self, slot: Slot, error: ProtocolError) -> None:
@@ -276,7 +330,12 @@ class Connection:
             version=slot.version,
             error=str(error),
         )
-        self._scope.cancel()
+        self._end()
+
+    def _end(self) -> None:
+        """Let ``_end_in_time`` cancel all tasks: trio would keep the frames of this step in memory, with all
+        that they hold, until the last task has noticed."""
+        self._must_end.set()
 
     async def drained(self) -> None:
         """Wait until every response that may leave has been passed to the socket."""
@@ -294,13 +353,13 @@ class Connection:
         since_s = sent_at_s if self._sender.is_sending else max(self._received_at_s, sent_at_s)
         return since_s + self._limits.max_idle_seconds
 
-    async def _end_silence(self) -> None:
-        """Close the connection if it is idle, or if the client doesn't read, for the maximum idle time.
+    async def _end_in_time(self) -> None:
+        """Cancel all tasks when the connection must end: at once if that is known, otherwise when it is idle,
+        or the client doesn't read, for the maximum idle time.
 
         One task sleeps through it: a time-out around every receive and send would cost more than the request.
         """
-        while True:
-            await trio.sleep_until(self._idle_at_s())
+        while not await self._must_end_by(self._idle_at_s()):
             # If the process was suspended, what has arrived is read first. The pass in which it wakes may see
             # the time, but not the sockets: epoll was interrupted. The reader runs in the next pass.
             await trio.lowlevel.checkpoint()
@@ -308,13 +367,24 @@ class Connection:
             if trio.current_time() < self._idle_at_s():
                 continue
             if self._sender.is_sending or not self._wire.has_slots:
+                self._report_silence()
                 break
-            await trio.sleep(max(self._limits.max_idle_seconds, WAITING_CLIENT_S))
+            again_s = trio.current_time() + max(self._limits.max_idle_seconds, WAITING_CLIENT_S)
+            if await self._must_end_by(again_s):
+                break
+        self._scope.cancel()
+
+    async def _must_end_by(self, time_s: float) -> bool:
+        """Wait until this time. Return True, and earlier, if the connection must end."""
+        with trio.move_on_at(time_s):
+            await self._must_end.wait()
+        return self._must_end.is_set()
+
+    def _report_silence(self) -> None:
         reason = "response not read" if self._sender.is_sending else "idle"
         log.info(
             "connection dropped", peer=self._address, reason=reason, max_idle_ms=self._limits.max_idle_ms
         )
-        self._scope.cancel()
 
 
 def _peer_address(stream: trio.SocketStream) -> str:

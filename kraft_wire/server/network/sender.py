@@ -41,7 +41,7 @@ class Sender:
         """
         if self._wire.has_one_slot and not self.is_sending and self._wire.next_unencoded() is None:
             self._left = self._write(memoryview(self._wire.take_ready()))
-            if not self._left:
+            if not self._left and not self._wire.has_ready:
                 return
             self.is_sending = True
         self._wanted.set()

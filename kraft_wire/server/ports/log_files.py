@@ -39,18 +39,26 @@ class LogFiles:
         self._log_generation = log_generation
         self._flusher = Flusher(self._flush, self._flushed)
         self._has_unflushed = False
+        self._last_read: tuple[tuple[int, int, int], bytes] | None = None
         self._reading = trio.CancelScope()
         # A search reads the whole log: many of them must not occupy the threads that flushes need.
         self._searchers = trio.CapacityLimiter(1)
 
     def append(self, appends: Sequence[AppendBatch]) -> None:
+        self._last_read = None
         self._store.log.append([append.data for append in appends])
         self._has_unflushed = True
 
     def read(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
-        return self._store.log.read(offset, end_offset, max_bytes)
+        """Read, but not again what was read last. Many replicas that start ask for the same megabytes."""
+        asked = offset, end_offset, max_bytes
+        if self._last_read is None or self._last_read[0] != asked:
+            self._last_read = None
+            self._last_read = asked, self._store.log.read(offset, end_offset, max_bytes)
+        return self._last_read[1]
 
     def truncate(self, end_offset: int) -> None:
+        self._last_read = None
         log = self._store.log
         old_bytes, old_end_offset = log.size_bytes, log.end_offset
         new_end_offset = log.truncate_to(end_offset)
@@ -59,6 +67,7 @@ class LogFiles:
         self._feed(LogTruncated(new_end_offset, deleted_bytes))
 
     def trim(self, start_offset: int) -> None:
+        self._last_read = None
         log = self._store.log
         old_bytes = log.size_bytes
         self._has_unflushed |= log.delete_before(start_offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
 import trio
@@ -90,6 +90,15 @@ async def until(condition: Callable[[], bool]) -> None:
     with trio.fail_after(10):
         while not condition():
             await trio.sleep(0.001)
+
+
+@asynccontextmanager
+async def connected_clients(count: int, shared: Shared) -> AsyncIterator[list[Peer]]:
+    """Serve several connections, whose clients have turns."""
+    async with trio.open_nursery() as nursery, AsyncExitStack() as stack:
+        nursery.start_soon(shared.turns.run)
+        yield [await stack.enter_async_context(connected(shared=shared)) for _ in range(count)]
+        nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager

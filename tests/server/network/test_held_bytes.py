@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
@@ -9,20 +11,26 @@ import trio.testing
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.server.network import complaints
 from kraft_wire.server.network.complaints import MOST_MISTAKES
 from kraft_wire.server.network.connection import Limits, Shared
-from kraft_wire.wire.server_side import Slot
-from tests.server.network.peer import connected, until
+from kraft_wire.wire.server_side import Slot, answer_alike
+from tests.server.network.peer import Peer, connected, connected_clients, until
 
 MAX_HELD_BYTES = 100_000
 UNFINISHED = (1 << 20).to_bytes(4, "big")
 
 
-def shared() -> Shared:
-    return Shared.of(Limits(1 << 21, 60_000, max_held_bytes=MAX_HELD_BYTES), CONTROLLER_APIS)
+LARGE_BYTES = 32 * 1024 * 1024
+"""More than the sockets' buffers take."""
+
+
+def shared(max_held_bytes: int = MAX_HELD_BYTES) -> Shared:
+    return Shared.of(Limits(1 << 21, 60_000, max_held_bytes=max_held_bytes), CONTROLLER_APIS)
 
 
 async def test_the_connection_with_the_largest_unfinished_request_is_dropped(
@@ -87,3 +95,56 @@ async def test_what_a_connection_held_is_freed_when_it_ends() -> None:
         assert waiting.payload is not None, "the first answer comes first"
         await client.stream.aclose()
         await until(lambda: waiting.payload is None)
+
+
+def answer_of(size_bytes: int) -> FetchResponse:
+    partition = PartitionData(partition_index=0, high_watermark=0, records=bytes(size_bytes))
+    return FetchResponse(responses=[FetchableTopicResponse(partitions=[partition])])
+
+
+@asynccontextmanager
+async def replicas_that_ask(count: int, all_connections: Shared) -> AsyncIterator[list[Peer]]:
+    """Replicas whose Fetches aren't answered yet. They read nothing by themselves."""
+    async with connected_clients(count, all_connections) as replicas:
+        for replica in replicas:
+            await replica.send(FetchRequest(), 12)
+            await replica.wait_for_requests(1)
+        yield replicas
+
+
+def slot(replica: Peer) -> Slot:
+    return cast(Slot, replica.submitted[0].token)
+
+
+async def test_records_that_several_replicas_get_count_once() -> None:
+    all_connections = shared(LARGE_BYTES * 2)
+    async with replicas_that_ask(5, all_connections) as replicas:
+        answer_alike([slot(each) for each in replicas], answer_of(LARGE_BYTES))
+        assert LARGE_BYTES <= all_connections.held.total < LARGE_BYTES + 10_000
+        for replica in replicas:
+            await replica.receive()
+        await until(lambda: all_connections.held.total == 0)
+
+
+async def test_those_dropped_hold_nothing_before_the_next_answer_is_made(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A step may make many answers, and no task runs before it ends."""
+    all_connections = shared(LARGE_BYTES * 3)
+    async with replicas_that_ask(8, all_connections) as replicas:
+        for replica in replicas:
+            answer_alike([slot(replica)], answer_of(LARGE_BYTES))
+            assert all_connections.held.total <= LARGE_BYTES * 3
+    assert len([r for r in caplog.records if r.getMessage() == "connection dropped"]) == 6
+
+
+async def test_requests_in_work_count() -> None:
+    all_connections = shared(LARGE_BYTES)
+    topics = [CreatableTopic(name=f"topic-{number}") for number in range(1_000)]
+    async with connected_clients(1, all_connections) as (client,):
+        await client.send(CreateTopicsRequest(topics=topics), 7)
+        await client.wait_for_requests(1)
+        assert all_connections.held.total > 5 * sum(len(topic.name) for topic in topics)
+        client.answer(0, CreateTopicsResponse())
+        await client.receive()
+        await until(lambda: all_connections.held.total == 0)

@@ -69,3 +69,35 @@ def test_an_uncommitted_leader_change_that_is_cut_is_no_loss(
     assert warnings(caplog) == []
     assert "log truncated" in [record.getMessage() for record in caplog.records]
     again.close()
+
+
+def test_what_many_replicas_ask_for_is_read_once(path: Path) -> None:
+    store = open_store(path)
+    files = LogFiles(store, lambda event: None, cast(Background, None), lambda: 0)
+    append(files, data_batch(0, 1), 0, 1)
+    first = files.read(0, 1, 1 << 20)
+    assert first
+    assert files.read(0, 1, 1 << 20) is first
+    assert files.read(0, 1, len(first) + 1) == first
+
+
+def test_a_read_after_a_truncation_is_new(path: Path) -> None:
+    store = open_store(path)
+    files = LogFiles(store, lambda event: None, cast(Background, None), lambda: 0)
+    append(files, data_batch(0, 1), 0, 1)
+    append(files, data_batch(1, 1), 1, 1)
+    old = files.read(0, 2, 1 << 20)
+    files.truncate(1)
+    append(files, data_batch(1, 2), 1, 2)
+    new = files.read(0, 2, 1 << 20)
+    assert new != old
+    assert new == store.log.read(0, 2, 1 << 20)
+
+
+def test_a_read_after_trimming_finds_nothing_of_what_was_trimmed(path: Path) -> None:
+    store = open_store(path)
+    files = LogFiles(store, lambda event: None, cast(Background, None), lambda: 0)
+    append(files, data_batch(0, 1), 0, 1)
+    files.read(0, 1, 1 << 20)
+    files.trim(1)
+    assert files._last_read is None

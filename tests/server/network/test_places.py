@@ -1,0 +1,149 @@
+"""Clients' large requests are begun when those before them leave room."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+import trio
+import trio.testing
+
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
+from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kraft_wire.server.network.connection import Limits, Shared
+from kraft_wire.server.network.places import MOST_BYTES, SMALL_BYTES, Places
+from kraft_wire.wire.headers import encode_request
+from tests.server.network.peer import Peer, connected, connected_clients
+
+VERSION = 7
+NAME_BYTES = 16_000
+
+
+def shared() -> Shared:
+    return Shared.of(Limits(2 * MOST_BYTES, 60_000), CONTROLLER_APIS)
+
+
+def names(size_bytes: int) -> list[str]:
+    lengths = [NAME_BYTES] * (size_bytes // NAME_BYTES) + [size_bytes % NAME_BYTES]
+    return ["t" * length for length in lengths]
+
+
+def creation(size_bytes: int) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=[CreatableTopic(name=name) for name in names(size_bytes)])
+
+
+def forwarded(request: Message, version: int) -> EnvelopeRequest:
+    data = encode_request(request.API_KEY, version, 1, "client", request)
+    return EnvelopeRequest(request_data=data, request_principal=b"", client_host_address=b"\x7f\0\0\1")
+
+
+async def submitted(peer: Peer) -> list[ApiRequest]:
+    """What the server has begun, when nothing more happens."""
+    await trio.testing.wait_all_tasks_blocked(0.02)
+    return peer.submitted
+
+
+async def test_a_large_request_waits_for_those_of_other_clients() -> None:
+    async with connected_clients(2, shared()) as (first, second):
+        await first.send(creation(MOST_BYTES // 2), VERSION)
+        await first.wait_for_requests(1)
+        await second.send(creation(MOST_BYTES // 2 + 1), VERSION)
+        assert not await submitted(second)
+        first.answer(0, CreateTopicsResponse())
+        await second.wait_for_requests(1)
+
+
+async def test_a_client_that_is_gone_leaves_room() -> None:
+    async with connected_clients(2, shared()) as (second, first):
+        await first.send(creation(MOST_BYTES), VERSION)
+        await first.wait_for_requests(1)
+        await second.send(creation(SMALL_BYTES), VERSION)
+        assert not await submitted(second)
+        await first.stream.aclose()
+        await second.wait_for_requests(1)
+
+
+async def test_a_request_that_is_larger_than_the_room_is_in_work_alone() -> None:
+    async with connected_clients(2, shared()) as (first, second):
+        await first.send(creation(SMALL_BYTES), VERSION)
+        await first.wait_for_requests(1)
+        await second.send(creation(MOST_BYTES + 1), VERSION)
+        assert not await submitted(second)
+        first.answer(0, CreateTopicsResponse())
+        await second.wait_for_requests(1)
+        await first.send(creation(SMALL_BYTES), VERSION)
+        assert len(await submitted(first)) == 1
+
+
+async def test_nothing_else_waits_for_large_requests() -> None:
+    async with connected_clients(2, shared()) as (large, other):
+        await large.send(creation(MOST_BYTES), VERSION)
+        await large.wait_for_requests(1)
+        await other.send(creation(10), VERSION)
+        await other.wait_for_requests(1)
+        other.answer(0, CreateTopicsResponse())
+        await other.heartbeats(1)
+        await other.wait_for_requests(2)
+
+
+async def test_a_request_that_is_answered_at_once_leaves_room_at_once() -> None:
+    """Its client may send another."""
+    topics = [MetadataRequestTopic(name=name) for name in names(MOST_BYTES)]
+    async with connected_clients(2, shared()) as (first, second):
+        await first.send(MetadataRequest(topics=topics), 12)
+        await first.wait_for_requests(1)
+        await second.send(creation(MOST_BYTES), VERSION)
+        await second.wait_for_requests(1)
+
+
+async def test_the_next_envelope_waits_for_the_write_in_this_one() -> None:
+    async with connected() as broker:
+        for _ in range(2):
+            await broker.send(forwarded(creation(10), VERSION), 0)
+        await broker.wait_for_requests(1)
+        assert len(await submitted(broker)) == 1
+        broker.answer(0, EnvelopeResponse(response_data=None))
+        await broker.wait_for_requests(2)
+
+
+async def test_the_next_envelope_does_not_wait_for_the_read_in_this_one() -> None:
+    async with connected() as broker:
+        for _ in range(2):
+            await broker.send(forwarded(DescribeClusterRequest(), 1), 0)
+        await broker.wait_for_requests(2)
+
+
+@pytest.mark.parametrize("seed", range(50))
+async def test_room_is_never_exceeded_and_never_lost(
+    seed: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    random = Random(seed)
+    places = Places()
+    in_work: dict[int, int] = {}
+
+    async def work(number: int, size_bytes: int, scope: trio.CancelScope) -> None:
+        with scope:
+            await places.enter(size_bytes)
+            in_work[number] = size_bytes
+            assert len(in_work) == 1 or sum(in_work.values()) <= MOST_BYTES
+            try:
+                await trio.sleep(random.random())
+            finally:
+                del in_work[number]
+                places.leave(size_bytes)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(40):
+            scope = trio.CancelScope()
+            nursery.start_soon(work, number, random.randrange(1, MOST_BYTES * 3 // 2), scope)
+            await trio.sleep(random.random() / 10)
+            if random.random() < 0.2:
+                scope.cancel()
+    await places.enter(MOST_BYTES * 2)
