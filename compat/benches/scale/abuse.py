@@ -13,6 +13,7 @@ import msgspec
 
 from compat.benches.scale.java_heap import give_heap
 from compat.benches.scale.peak import forget_peak, peak_bytes
+from compat.benches.scale.pretend_fetcher import FetchFrame
 from compat.benches.scale.pulse import feel_pulse
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.pretend_broker import PretendBroker
@@ -20,7 +21,7 @@ from compat.harness.kafka.quorum import ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.ports import HOST
 from compat.harness.processes import ManagedProcess, Workspace
-from compat.harness.wire import WireClient
+from compat.harness.wire import WireClient, describe_quorum
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.message import Message
@@ -28,7 +29,11 @@ from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.create_topics_request import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.protocol.messages.describe_configs_request import (
@@ -44,6 +49,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
 )
 from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.framing import frame
 from kraft_wire.wire.headers import encode_request
 
@@ -55,6 +61,14 @@ PIPELINED = 128
 LONG_POLLS = 12_800
 POLLS_A_CONNECTION = 100
 CONNECTIONS = 1_000
+REPLICAS = 500
+RECORDS_BEHIND = 80_000
+"""They have some 8 MB, the most that one answer has."""
+FETCH_VERSION = 17
+REPLICA = 5_000
+WRITERS = 400
+WRITERS_STAY_S = 10.0
+NEW_TOPICS = 9_900
 SMALL_BYTES = 100_000
 MANY_ENTRIES = 1_000_000
 LIST_ITEMS = 3_500
@@ -80,6 +94,7 @@ class _Target(msgspec.Struct, frozen=True):
     """The controller under attack."""
 
     port: int
+    cluster_id: str
     topics: list[str]
 
 
@@ -96,7 +111,7 @@ def measure_abuse(
         brokers = [
             PretendBroker(id, quorum.cluster_id, port, patient=kind == "java") for id in range(1, BROKERS + 1)
         ]
-        target = _Target(port, [f"topic-{number}" for number in range(TOPICS)])
+        target = _Target(port, quorum.cluster_id, [f"topic-{number}" for number in range(TOPICS)])
         _create(target)
         for name, attack in _attacks():
             yield _measure(name, attack(target), quorum.leader().running_process, brokers, port)
@@ -148,6 +163,8 @@ def _attacks() -> Iterator[tuple[str, Callable[[_Target], Attack]]]:
     yield f"{LONG_POLLS:,} long polls", _poll
     yield f"{LONG_POLLS:,} consumers' Fetches", _fetch_as_consumers
     yield f"{CONNECTIONS:,} connections with requests that close at once", _close_at_once
+    yield f"{REPLICAS} replicas that fetch 8 MB and read nothing", _fetch_and_not_read
+    yield f"{WRITERS} CreateTopics of {NEW_TOPICS:,} topics on as many connections", _create_on_many
 
 
 # Pipelined requests.
@@ -297,6 +314,24 @@ def _close_at_once(target: _Target) -> Attack:
     resources = [DescribeConfigsResource(ResourceType.TOPIC, name, None) for name in target.topics]
     frames = _framed(DescribeConfigsRequest(resources), 4) * 8
     return partial(_flood, target.port, CONNECTIONS, frames, 0)
+
+
+def _fetch_and_not_read(target: _Target) -> Attack:
+    """Ask on many connections, as replicas that are behind, for the same records."""
+    with WireClient(target.port, timeout_s=PATIENCE_S) as client:
+        quorum = describe_quorum(client).topics[0].partitions[0]
+    directory = Uuid(bytes(15) + b"\1")
+    fetch = FetchFrame(FETCH_VERSION, target.cluster_id, REPLICA, directory, quorum.leader_epoch)
+    request = bytes(fetch.with_offsets(quorum.high_watermark - RECORDS_BEHIND, 0))
+    return partial(_flood, target.port, REPLICAS, request, AFTERWARDS_S)
+
+
+def _create_on_many(target: _Target) -> Attack:
+    """Ask for topics with a configuration each, which are checked and not created."""
+    config = CreatableTopicConfig("retention.ms", "100000")
+    topics = [CreatableTopic(f"new-{number}", 1, 3, configs=[config]) for number in range(NEW_TOPICS)]
+    request = CreateTopicsRequest(topics=topics, validate_only=True)
+    return partial(_flood, target.port, WRITERS, _framed(request, 7), WRITERS_STAY_S)
 
 
 def _flood(port: int, connections: int, data: bytes, stay_s: float) -> None:
