@@ -16,6 +16,7 @@ from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
 from kraft_wire.server.network.listeners import Acceptor, advertised, bind, listen
 from kraft_wire.server.owner import NodeOwner, read_clocks
+from kraft_wire.server.reports.limits import report_limits
 from kraft_wire.server.reports.node import NodeReports
 from kraft_wire.server.reports.quorum_watch import QuorumWatch, report_start
 from kraft_wire.server.snapshot_process import SnapshotProcess
@@ -63,13 +64,12 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         unreachable=watch.unreachable,
     )
     raise_file_limit()
-    acceptor = Acceptor(
-        _limits(config),
-        CONTROLLER_APIS,
-        owner.submit,
-        owner.abandon,
-        lambda: min(config.sockets.max_connections, max_connections(file_limit())),
-    )
+
+    def most_connections() -> int:
+        return min(config.sockets.max_connections, max_connections(file_limit()))
+
+    report_limits(config, most_connections(), file_limit())
+    acceptor = Acceptor(_limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections)
     listen(bound, config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
