@@ -82,7 +82,7 @@ class ConfigKey(msgspec.Struct, frozen=True, gc=False):
 
     ``default`` is text, or None without a default; bounds are inclusive. ``allowed_in_any_case`` has names in
     upper case. The items of a ``distinct`` list are not empty and not repeated. ``rule`` is the name of a
-    check in ``RULES``.
+    check in ``RULES``. Only keys that Kafka doesn't have are given a ``documentation``.
     """
 
     name: str
@@ -98,6 +98,7 @@ class ConfigKey(msgspec.Struct, frozen=True, gc=False):
     not_null: bool = False
     not_empty: bool = False
     rule: str = ""
+    documentation: str | None = None
 
     @property
     def type_id(self) -> ConfigType:

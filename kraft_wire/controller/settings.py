@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
 from kraft_wire.raft.config import MAX_RETENTION_BYTES, MAX_RETENTION_MS
-
-MAX_REQUEST_ENTRIES: Final = 20_000
-"""Kafka has no such limit, but refuses a request that needs more than 10,000 records."""
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

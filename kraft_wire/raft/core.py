@@ -165,6 +165,11 @@ class RaftCore:
         return self.is_leader and not self._quorum.is_shutting_down
 
     @property
+    def stop_waits_for(self) -> elections.StopWait | None:
+        """What this node waits for before it stops; None if it may stop, or isn't asked to."""
+        return elections.stop_waits_for(self._quorum)
+
+    @property
     def epoch(self) -> int:
         return self._quorum.epoch
 

@@ -14,8 +14,9 @@ from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
-from kraft_wire.server.network.listeners import Acceptor, advertised, bind
+from kraft_wire.server.network.listeners import Acceptor, advertised, bind, listen
 from kraft_wire.server.owner import NodeOwner, read_clocks
+from kraft_wire.server.reports.limits import report_limits
 from kraft_wire.server.reports.node import NodeReports
 from kraft_wire.server.reports.quorum_watch import QuorumWatch, report_start
 from kraft_wire.server.snapshot_process import SnapshotProcess
@@ -32,7 +33,8 @@ def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> i
     """Run a controller until SIGTERM, SIGINT or SIGHUP, and return the exit status of a graceful stop: 0; or
     129 after SIGHUP, as Java processes return, because SIGHUP isn't the way to stop a service.
 
-    ``when_bound`` is called when the folder is locked and every listener is bound.
+    ``when_bound`` is called when the folder is locked and every listener is bound. Until the snapshot and
+    the log are loaded, connections are refused: brokers and clients go to another controller meanwhile.
 
     Raises StorageError, CannotStart or CannotListen if the controller can't start, and DiskFailed,
     ReplayError or InvariantViolated if it can't continue.
@@ -46,7 +48,7 @@ def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> i
 
 
 async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], None] | None) -> signal.Signals:
-    bound = await bind(config.listeners, config.sockets.socket_listen_backlog_size)
+    bound = await bind(config.listeners)
     if when_bound is not None:
         when_bound()
     endpoints = advertised(config.advertised_listeners, bound)
@@ -61,20 +63,14 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         client_id=f"raft-client-{config.node_id}",
         unreachable=watch.unreachable,
     )
-    limits = Limits(
-        config.sockets.socket_request_max_bytes,
-        config.sockets.connections_max_idle_ms,
-        config.settings.kraft_wire_max_request_entries,
-        config.sockets.kraft_wire_max_held_bytes,
-    )
     raise_file_limit()
-    acceptor = Acceptor(
-        limits,
-        CONTROLLER_APIS,
-        owner.submit,
-        owner.abandon,
-        lambda: min(config.sockets.max_connections, max_connections(file_limit())),
-    )
+
+    def most_connections() -> int:
+        return min(config.sockets.max_connections, max_connections(file_limit()))
+
+    report_limits(config, most_connections(), file_limit())
+    acceptor = Acceptor(_limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections)
+    listen(bound, config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
@@ -93,6 +89,16 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return received
+
+
+def _limits(config: ServerConfig) -> Limits:
+    """Return the limits of connections."""
+    return Limits(
+        config.sockets.socket_request_max_bytes,
+        config.sockets.connections_max_idle_ms,
+        config.settings.kraft_wire_max_request_entries,
+        config.sockets.kraft_wire_max_held_bytes,
+    )
 
 
 def _stop_signals() -> list[signal.Signals]:

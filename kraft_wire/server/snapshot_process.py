@@ -11,12 +11,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import trio
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft.events import SnapshotWritten
+
+BELOW_THE_CONTROLLER: Final = 10
+"""The niceness of the child, unless the snapshot is urgent: the controllers on this machine come first."""
 
 
 class SnapshotProcessFailed(Exception):
@@ -29,7 +33,7 @@ class SnapshotProcess:
     def __init__(self, log_dir: Path) -> None:
         self._log_dir = log_dir
 
-    async def make(self, snapshot_id: SnapshotId) -> SnapshotWritten:
+    async def make(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> SnapshotWritten:
         """Write the snapshot. It is on stable storage when this returns. Raises SnapshotProcessFailed."""
         command = [
             sys.executable,
@@ -38,6 +42,7 @@ class SnapshotProcess:
             os.fspath(self._log_dir),
             str(snapshot_id.end_offset),
             str(snapshot_id.epoch),
+            str(0 if is_urgent else BELOW_THE_CONTROLLER),
         ]
         try:
             with _end_of_this_process() as stdin:

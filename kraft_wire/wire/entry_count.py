@@ -19,6 +19,8 @@ from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
 
 LIMIT_KEY: Final = "kraft.wire.max.request.entries"
 """The configuration key of the limit."""
+MAX_REQUEST_ENTRIES: Final = 20_000
+"""The limit by default. Kafka has none, but refuses a request that needs more than 10,000 records."""
 _SIZES: Final = {
     "bool": 1,
     "int8": 1,

@@ -51,6 +51,10 @@ class Disk:
     def end_offset(self) -> int:
         return self.batches[-1].header.next_offset if self.batches else 0
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(batch.header.size_bytes for batch in self.batches)
+
     def lose_unflushed(self) -> None:
         self.batches = [batch for batch in self.batches if batch.header.next_offset <= self.flushed]
 

@@ -88,7 +88,7 @@ class LoneLog:
 class NoSnapshots:
     """The snapshots of a controller that fetches none and writes none."""
 
-    def write(self, snapshot_id: SnapshotId) -> None:
+    def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         """Leave it to the test, which reports ``SnapshotWritten``."""
 
     def read(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> bytes:

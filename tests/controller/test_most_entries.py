@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
-from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -22,7 +21,7 @@ from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import TopicDa
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest, ForgottenTopic
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.wire.entry_count import TooManyEntries, check_entry_count
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries, check_entry_count
 
 
 def check(request: Message) -> None:

@@ -38,6 +38,21 @@ def test_sighup_stops_it_as_gracefully_with_java_s_exit_status(tmp_path: Path) -
         controller.wait_for("stopped")
 
 
+def test_it_says_which_limits_it_has(tmp_path: Path) -> None:
+    settings = {"kraft.wire.max.request.entries": "17", "max.connections": "5"}
+    with ControllerProcess(formatted(tmp_path, settings)) as controller:
+        limits = controller.wait_for("limits")
+    assert limits["open_files"] > 0
+    expected = {
+        "kraft.wire.max.request.entries": 17,
+        "kraft.wire.max.held.bytes": 536_870_912,
+        "kraft.wire.answer.when.known.ms": 0,
+        "socket.request.max.bytes": 104_857_600,
+        "max.connections": 5,
+    }
+    assert {key: limits[key] for key in expected} == expected
+
+
 def test_under_nohup_a_hangup_stops_nothing(tmp_path: Path) -> None:
     with ControllerProcess(formatted(tmp_path), ["nohup"]) as controller, controller.client() as client:
         controller.hang_up()

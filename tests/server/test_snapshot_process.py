@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import trio
 
 from kraft_wire.log.files import segment_file_name
 from kraft_wire.log.snapshot import SnapshotId
@@ -22,7 +23,7 @@ GIVE_UP_S = 30.0
 
 async def test_what_the_process_says_is_told(tmp_path: Path) -> None:
     with pytest.raises(SnapshotProcessFailed) as failed:
-        await SnapshotProcess(tmp_path).make(ID)
+        await SnapshotProcess(tmp_path).make(ID, is_urgent=False)
     assert str(failed.value) == f"{tmp_path}: the log holds no batch at offset 0, below 10"
 
 
@@ -34,7 +35,7 @@ async def test_a_process_that_is_killed_is_told_with_its_status(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     with pytest.raises(SnapshotProcessFailed, match="status -9"):
-        await SnapshotProcess(tmp_path).make(ID)
+        await SnapshotProcess(tmp_path).make(ID, is_urgent=False)
 
 
 async def test_a_process_that_can_not_be_started_is_a_failed_snapshot(
@@ -42,14 +43,36 @@ async def test_a_process_that_can_not_be_started_is_a_failed_snapshot(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
     with pytest.raises(SnapshotProcessFailed, match="can't be started"):
-        await SnapshotProcess(tmp_path).make(ID)
+        await SnapshotProcess(tmp_path).make(ID, is_urgent=False)
+
+
+@pytest.mark.parametrize(("is_urgent", "niceness"), [(False, 10), (True, 0)])
+async def test_a_process_comes_after_others_unless_the_snapshot_is_urgent(
+    tmp_path: Path, *, is_urgent: bool, niceness: int
+) -> None:
+    log = tmp_path / segment_file_name(0)
+    os.mkfifo(log)
+
+    async def make() -> None:
+        with pytest.raises(SnapshotProcessFailed, match="no batch"):
+            await SnapshotProcess(tmp_path).make(ID, is_urgent=is_urgent)
+
+    with trio.fail_after(GIVE_UP_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(make)
+            # A pipe opens when somebody reads it.
+            writable = await trio.to_thread.run_sync(os.open, log, os.O_WRONLY, abandon_on_cancel=True)
+            (process,) = processes_with(tmp_path)
+            above_ours = os.getpriority(os.PRIO_PROCESS, process) - os.getpriority(os.PRIO_PROCESS, 0)
+            os.close(writable)
+    assert above_ours == niceness
 
 
 def test_a_process_ends_with_the_controller_that_started_it(tmp_path: Path) -> None:
     """The folder's next owner must not share it."""
     os.mkfifo(tmp_path / segment_file_name(0))  # whoever reads it waits
     owner = "import sys, trio; from kraft_wire.server.snapshot_process import *; from pathlib import Path; "
-    making = "trio.run(SnapshotProcess(Path(sys.argv[1])).make, SnapshotId(10, 1))"
+    making = "trio.run(lambda: SnapshotProcess(Path(sys.argv[1])).make(SnapshotId(10, 1), is_urgent=False))"
     controller = subprocess.Popen([sys.executable, "-c", owner + making, str(tmp_path)])
     try:
         wait_for(lambda: len(processes_with(tmp_path)) == 2, "the process to start")

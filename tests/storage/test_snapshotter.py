@@ -118,7 +118,7 @@ def test_what_is_being_written_behind_the_end_is_not_looked_at(folder: Path) -> 
 
 def test_the_process_says_what_it_wrote(folder: Path) -> None:
     snapshot_id = LATER[-1]
-    arguments = [str(folder), str(snapshot_id.end_offset), str(snapshot_id.epoch)]
+    arguments = [str(folder), str(snapshot_id.end_offset), str(snapshot_id.epoch), "0"]
     command = [sys.executable, "-m", "kraft_wire.storage.snapshots.snapshotter", *arguments]
     readable, writable = os.pipe()
     try:

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.configs.dynamic_broker import general_key, taken_values
+from kraft_wire.configs.own_keys import OWN_KEYS
 from kraft_wire.configs.schema import ALL_BROKERS, broker_key, broker_keys
 from kraft_wire.configs.types import ConfigKey, ConfigSource
 from kraft_wire.controller.decision.context import ControllerState
@@ -58,8 +59,9 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def broker_definition(name: str) -> ConfigKey | None:
-    """Return the definition of a broker key or of a synonym of it, or None for a key unknown to Kafka."""
-    return broker_key(name) or next(filter(None, map(broker_key, broker_synonyms(name))), None)
+    """Return the definition of a broker key or of a synonym of it, or None for an unknown key."""
+    own = OWN_KEYS.get(name)
+    return own or broker_key(name) or next(filter(None, map(broker_key, broker_synonyms(name))), None)
 
 
 class BrokerConfigView:
@@ -67,11 +69,13 @@ class BrokerConfigView:
 
     def __init__(self, state: ControllerState) -> None:
         configs = state.metadata.configs
-        own = taken_values(configs.get(ResourceType.BROKER, str(state.node_id)), for_all_brokers=False)
-        stored_for_all = configs.get(ResourceType.BROKER, ALL_BROKERS)
+        stored = _without_own_keys(configs.get(ResourceType.BROKER, str(state.node_id)))
+        own = taken_values(stored, for_all_brokers=False)
+        stored_for_all = _without_own_keys(configs.get(ResourceType.BROKER, ALL_BROKERS))
         self.all_brokers = taken_values(stored_for_all, for_all_brokers=True)
         static = _with_both_ids(state.settings.static_configs)
-        defaults = {key.name: key.default for key in broker_keys().values() if key.default is not None}
+        keys = {**broker_keys(), **OWN_KEYS}
+        defaults = {name: key.default for name, key in keys.items() if key.default is not None}
         self._layers: tuple[tuple[ConfigSource, Mapping[str, str]], ...] = (
             (ConfigSource.DYNAMIC_BROKER, own),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.all_brokers),
@@ -82,6 +86,7 @@ class BrokerConfigView:
     def names(self) -> Iterable[str]:
         """Return every key that is not internal, and every key that is set somewhere."""
         names = {key.name for key in broker_keys().values() if not key.internal}
+        names.update(OWN_KEYS)
         for _, values in self._layers[:3]:
             names.update(values)
         return sorted(names)
@@ -104,6 +109,11 @@ class BrokerConfigView:
         ]
         own = next((i for i, sourced in enumerate(found) if sourced.name == name), len(found))
         return found[own:]
+
+
+def _without_own_keys(stored: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the dynamic values without those of our own keys, which are read at the start only."""
+    return {name: value for name, value in stored.items() if name not in OWN_KEYS}
 
 
 def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:

@@ -60,10 +60,13 @@ class ConfigEntries:
     ``effort`` is the number of entries that had to be made; long values count for more.
     """
 
-    def __init__(self, state: ControllerState, *, include_synonyms: bool) -> None:
+    def __init__(
+        self, state: ControllerState, *, include_synonyms: bool, include_documentation: bool
+    ) -> None:
         self.effort = 0
         self._state = state
         self._include_synonyms = include_synonyms
+        self._include_documentation = include_documentation
         self._view = BrokerConfigView(state)
         self._shared_by_type: dict[int, _Shared] = {}
 
@@ -125,7 +128,7 @@ class ConfigEntries:
         return [self._broker_entry(False, name) for name in self._names_for_all]
 
     def _broker_entry(self, is_this_node: bool, name: str) -> Entry:
-        """Describe one broker key. A key unknown to Kafka may hold a secret, so it is sensitive."""
+        """Describe one broker key. An unknown key may hold a secret, so it is sensitive."""
         definition, view = broker_definition(name), self._view
         sourced = view.sourced(name)
         if is_this_node:
@@ -140,6 +143,7 @@ class ConfigEntries:
             is_sensitive=definition is None or definition.is_sensitive,
             is_read_only=not is_dynamic_broker_key(name),
             config_type=ConfigType.UNKNOWN if definition is None else definition.type_id,
+            documentation=None if definition is None else definition.documentation,
         )
 
     # Resources that fall back on other values.
@@ -235,6 +239,7 @@ class ConfigEntries:
         is_sensitive: bool,
         is_read_only: bool,
         config_type: ConfigType,
+        documentation: str | None = None,
     ) -> Entry:
         self.effort += 1
         return Entry(
@@ -245,7 +250,7 @@ class ConfigEntries:
             is_sensitive=is_sensitive,
             synonyms=_synonyms(sourced, is_sensitive) if self._include_synonyms else [],
             config_type=config_type.value,
-            documentation=None,
+            documentation=documentation if self._include_documentation else None,
         )
 
 

@@ -2,9 +2,9 @@
 
 On a controller a BROKER resource is this node, by its id, or "" for the values set dynamically on all
 brokers. Topics, groups and client metrics subscriptions are those of the cluster. Sensitive values are never
-sent, and the documentation of keys is always null. Versions: 1 adds sources and synonyms, 3 types and
-documentation. Kafka requires DESCRIBE_CONFIGS on the topic, on the group, or for all else on the cluster.
-Rules: ConfigHelper.
+sent. Only the keys that Kafka doesn't have, kraft.wire.*, have a documentation. Versions: 1 adds sources and
+synonyms, 3 types and documentation. Kafka requires DESCRIBE_CONFIGS on the topic, on the group, or for all
+else on the cluster. Rules: ConfigHelper.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class _Description:
     def __init__(self, request: DescribeConfigsRequest, context: Context) -> None:
         self.key = WorkKey(WorkKind.DESCRIBE_CONFIGS)
         self._include_synonyms = request.include_synonyms
+        self._include_documentation = request.include_documentation
         self._context = context
         self._asked = list(_keys_by_resource(request.resources).items())
         self._next = 0
@@ -71,7 +72,11 @@ class _Description:
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Describe the next resources."""
-        entries = ConfigEntries(state, include_synonyms=self._include_synonyms)
+        entries = ConfigEntries(
+            state,
+            include_synonyms=self._include_synonyms,
+            include_documentation=self._include_documentation,
+        )
         end = min(self._next + RESOURCES_PER_PIECE, len(self._asked))
         while self._next < end and entries.effort < ENTRIES_PER_PIECE:
             self._describe(state, entries, *self._asked[self._next])

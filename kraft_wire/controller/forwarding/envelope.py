@@ -20,7 +20,6 @@ from typing import Final
 import msgspec
 
 from kraft_wire.controller.decision.api_table import ApiTable
-from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ApiError, ErrorCode, ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.default_principal_data import DefaultPrincipalData
@@ -28,6 +27,7 @@ from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumR
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.security.principal import Principal
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.headers import decode_request_header, encode_response
 from kraft_wire.wire.large_envelope import LargeEnvelope
 from kraft_wire.wire.large_responses import is_large

@@ -56,9 +56,11 @@ class FindTimestamps(msgspec.Struct, frozen=True):
 
 
 class WriteSnapshot(msgspec.Struct, frozen=True):
-    """Write a snapshot of everything below ``snapshot_id.end_offset``, outside the event loop."""
+    """Write a snapshot of everything below ``snapshot_id.end_offset``, outside the event loop. Unless it
+    ``is_urgent``, other work on this machine comes first."""
 
     snapshot_id: SnapshotId
+    is_urgent: bool
 
 
 class Activated(msgspec.Struct, frozen=True, gc=False):

@@ -38,7 +38,7 @@ def _find_timestamps(ports: NodePorts, effect: nx.FindTimestamps) -> None:
 
 
 def _write_snapshot(ports: NodePorts, effect: nx.WriteSnapshot) -> None:
-    ports.snapshots.write(effect.snapshot_id)
+    ports.snapshots.write(effect.snapshot_id, is_urgent=effect.is_urgent)
 
 
 def _notice(ports: NodePorts, effect: nx.NodeNotice) -> None:

@@ -134,8 +134,8 @@ class Node:
                 self._apply_committed(event)
             case StateLoaded():
                 self._replace_state(event)
-            case SnapshotFailed():
-                self._snapshots.finished()
+            case SnapshotFailed() | raft_events.SnapshotWritten():
+                self._end_snapshot(event)
             case raft_events.ResponseReceived(request_id) | raft_events.RequestFailed(request_id):
                 if not self._registrar.request_ended(request_id, now.monotonic_ms):
                     self._raft.drive(event)
@@ -146,9 +146,9 @@ class Node:
             case raft_events.ShutDown():
                 self._decisions.stop_periodic_tasks()
                 self._raft.drive(event)
-            case raft_events.SnapshotWritten():
-                self._snapshots.finished()
+            case raft_events.Start():
                 self._raft.drive(event)
+                self._snapshot_if_due()
             case raft_events.Tick():
                 self._notice_pause()
                 self._raft.drive(event)
@@ -276,6 +276,13 @@ class Node:
         ):
             self._outbox.emit(effect)
 
+    def _end_snapshot(self, event: SnapshotFailed | raft_events.SnapshotWritten) -> None:
+        if isinstance(event, SnapshotFailed):
+            self._snapshots.failed()
+        else:
+            self._snapshots.written()
+            self._raft.drive(event)
+
     def _snapshot_if_due(self) -> None:
         if not self._snapshots.due(self._outbox.now.monotonic_ms) or self.state.metadata.in_transaction:
             return
@@ -284,5 +291,6 @@ class Node:
         if self.is_active and self._high_watermark < self._decisions.activation_end:
             return  # the record that aborts a former leader's transaction is applied, but not committed
         end_offset = self._high_watermark if self.is_active else self._follower.applied_end
+        snapshot_id = SnapshotId(end_offset, self.core.epoch_at(end_offset - 1))
+        self._outbox.emit(WriteSnapshot(snapshot_id, is_urgent=self._snapshots.is_urgent))
         self._snapshots.started()
-        self._outbox.emit(WriteSnapshot(SnapshotId(end_offset, self.core.epoch_at(end_offset - 1))))

@@ -31,9 +31,9 @@ class NodeSnapshotPort(SnapshotPort, Protocol):
     """The snapshots, those of the node's own state included. ``install`` also loads the state and reports
     ``StateLoaded``."""
 
-    def write(self, snapshot_id: SnapshotId) -> None:
+    def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         """Write a snapshot of everything below its end offset, then report ``SnapshotWritten`` or
-        ``SnapshotFailed``."""
+        ``SnapshotFailed``. Unless it is urgent, other work comes first."""
 
 
 class NodePorts(Ports, Protocol):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+URGENT_TIMES: Final = 2
+"""A snapshot is urgent if the log behind the newest one is longer than the limit by this factor."""
+
 
 class SnapshotPolicy:
     """The bytes and the time since the newest snapshot.
@@ -14,8 +19,16 @@ class SnapshotPolicy:
         self._max_bytes = max_bytes
         self._max_interval_ms = max_interval_ms
         self._bytes_since = 0
+        self._bytes_begun = 0
+        """The bytes that no complete snapshot covers, but one in progress or one that has failed."""
         self._started_ms: int | None = None
         self._in_progress = False
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the log behind the newest complete snapshot is so long that restarts become slow: earlier
+        snapshots were not completed in time."""
+        return self._bytes_begun + self._bytes_since > URGENT_TIMES * self._max_bytes
 
     def committed(self, size_bytes: int, now_ms: int) -> None:
         """Count a committed batch."""
@@ -39,9 +52,15 @@ class SnapshotPolicy:
     def started(self) -> None:
         """Start counting again, because a snapshot of all counted batches is being made."""
         self._in_progress = True
+        self._bytes_begun += self._bytes_since
         self._bytes_since = 0
         self._started_ms = None
 
-    def finished(self) -> None:
-        """Allow the next snapshot, because the last one is complete or has failed."""
+    def written(self) -> None:
+        """Allow the next snapshot, because the last one is complete."""
+        self._in_progress = False
+        self._bytes_begun = 0
+
+    def failed(self) -> None:
+        """Allow the next snapshot, because the last one has failed."""
         self._in_progress = False

@@ -10,6 +10,7 @@ Java, a node starts one when it starts, when its leader resigns, and when the co
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final, TypeGuard
 
 import msgspec
@@ -47,6 +48,14 @@ CONTESTED_ELECTION_WAIT_MS: Final = 100
 
 They may never answer, because the leader that has to be replaced is one of them.
 """
+
+
+class StopWait(Enum):
+    """What a node waits for before it stops."""
+
+    COMMIT = "the commit of its last records"
+    SUCCESSOR = "another leader"
+    FLUSH = "the flush of its log"
 
 
 def recovered_role(config: RaftConfig, election: ElectionState | None, log: LogState) -> RoleState:
@@ -391,13 +400,24 @@ def stop_if_done(quorum: QuorumState) -> None:
         return
     is_late = quorum.stop_deadline_ms is not None and quorum.now.monotonic_ms >= quorum.stop_deadline_ms
     if isinstance(quorum.state, Leader):
-        if not is_late and _is_uncommitted(quorum):
+        if not is_late and stop_waits_for(quorum) is StopWait.COMMIT:
             return
         quorum.is_handing_over = not quorum.is_only_voter
         resign(quorum)
-    if is_late or not (_awaits_successor(quorum) or quorum.log.flushed_offset < quorum.log.end_offset):
+    if is_late or stop_waits_for(quorum) is None:
         quorum.is_stopped = True
         quorum.emit(ReadyToStop())
+
+
+def stop_waits_for(quorum: QuorumState) -> StopWait | None:
+    """Return what a node that is shutting down waits for; None if it may stop, or isn't shutting down."""
+    if not quorum.is_shutting_down or quorum.is_stopped:
+        return None
+    if isinstance(quorum.state, Leader) and _is_uncommitted(quorum):
+        return StopWait.COMMIT
+    if _awaits_successor(quorum):
+        return StopWait.SUCCESSOR
+    return StopWait.FLUSH if quorum.log.flushed_offset < quorum.log.end_offset else None
 
 
 def _is_uncommitted(quorum: QuorumState) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kraft_wire.configs.nearest import nearest
+from kraft_wire.configs.own_keys import OWN_KEYS
 from kraft_wire.configs.tables import BROKER, BROKER_DYNAMIC_ONLY, TOPIC_SYNONYMS
 from kraft_wire.configs.types import ConfigKey, InvalidConfigValue, Value
 from kraft_wire.server.config.endpoints import Parsed, T
-from kraft_wire.server.config.own_keys import OWN_KEYS
 
-KEYS: Mapping[str, ConfigKey] = {key.name: key for key in (*BROKER, *BROKER_DYNAMIC_ONLY, *OWN_KEYS)}
+KEYS: Mapping[str, ConfigKey] = {key.name: key for key in (*BROKER, *BROKER_DYNAMIC_ONLY, *OWN_KEYS.values())}
 
 _TOLD_FIRST = ("process.roles", "node.id")
 """The keys whose problems come first: without them nothing else in a file makes sense."""

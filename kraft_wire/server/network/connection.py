@@ -18,7 +18,6 @@ import trio
 from kraft_wire.controller.decision.api_table import Api, ApiTable
 from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.controller.reading.consumer_fetch import is_of_replica
-from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
@@ -31,7 +30,7 @@ from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
-from kraft_wire.wire.entry_count import TooManyEntries
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries
 from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
 from kraft_wire.wire.shared_bytes import SharedBytes
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import msgspec
@@ -38,26 +39,73 @@ class Bound(msgspec.Struct, frozen=True):
     """A listener with its actual port, and its sockets."""
 
     endpoint: Endpoint
-    sockets: tuple[trio.SocketListener, ...]
+    sockets: tuple[trio.socket.SocketType, ...]
 
 
-async def bind(endpoints: Sequence[Endpoint], backlog: int) -> list[Bound]:
-    """Bind every listener. Raises CannotListen."""
+async def bind(endpoints: Sequence[Endpoint]) -> list[Bound]:
+    """Bind every listener. Connections are refused until ``listen``. Raises CannotListen."""
     bound = []
     for endpoint in endpoints:
-        try:
-            sockets = await trio.open_tcp_listeners(
-                endpoint.port, host=endpoint.host or None, backlog=max(backlog, LEAST_BACKLOG)
-            )
-        except OSError as error:
-            address = f"{endpoint.name}://{endpoint.address}"
-            raise CannotListen(
-                error.errno,
-                f"listener {address} can't be bound ({error}); correct listeners or free the port",
-            ) from error
-        port = sockets[0].socket.getsockname()[1]
+        with _naming(endpoint):
+            sockets = await _bound_sockets(endpoint)
+        port = sockets[0].getsockname()[1]
         bound.append(Bound(msgspec.structs.replace(endpoint, port=port), tuple(sockets)))
     return bound
+
+
+def listen(bound: Sequence[Bound], backlog: int) -> None:
+    """Let clients connect to every listener. Raises CannotListen.
+
+    Two processes can bind one port while neither of them listens. The second one that listens gets the error.
+    """
+    for listener in bound:
+        with _naming(listener.endpoint):
+            for each in listener.sockets:
+                each.listen(max(backlog, LEAST_BACKLOG))
+
+
+@contextmanager
+def _naming(endpoint: Endpoint) -> Iterator[None]:
+    """Raise CannotListen, which names the endpoint, for an error of its sockets."""
+    try:
+        yield
+    except OSError as error:
+        address = f"{endpoint.name}://{endpoint.address}"
+        raise CannotListen(
+            error.errno,
+            f"listener {address} can't be bound ({error}); correct listeners or free the port",
+        ) from error
+
+
+async def _bound_sockets(endpoint: Endpoint) -> list[trio.socket.SocketType]:
+    """Bind a socket to each address of the endpoint; without a host, to all addresses of this machine.
+
+    A machine may lack IPv4 or IPv6. Addresses of that family are left out if there are others.
+    """
+    addresses = await trio.socket.getaddrinfo(
+        endpoint.host or None, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    sockets: list[trio.socket.SocketType] = []
+    unsupported: OSError | None = None
+    with ExitStack() as unless_all_are_bound:
+        for family, kind, protocol, _, address in addresses:
+            try:
+                each = trio.socket.socket(family, kind, protocol)
+            except OSError as error:
+                if error.errno != errno.EAFNOSUPPORT:
+                    raise
+                unsupported = error
+                continue
+            unless_all_are_bound.callback(each.close)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            await each.bind(address)
+            sockets.append(each)
+        if unsupported is not None and not sockets:
+            raise unsupported
+        unless_all_are_bound.pop_all()
+    return sockets
 
 
 def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[Endpoint]:
@@ -90,11 +138,12 @@ class Acceptor:
         self._refusals = Refusals()
 
     async def serve(self, listener: Bound) -> None:
-        """Accept connections on all sockets of a listener until cancelled."""
+        """Accept connections on all sockets of a listener, which listen already, until cancelled."""
         log.info("listening", listener=listener.endpoint.name, address=_bound_address(listener))
         async with trio.open_nursery() as nursery:
             for each in listener.sockets:
-                nursery.start_soon(self._keep_accepting, each, listener.endpoint.name, nursery)
+                accepting = trio.SocketListener(each)
+                nursery.start_soon(self._keep_accepting, accepting, listener.endpoint.name, nursery)
 
     async def _keep_accepting(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
         async with listener:
@@ -145,4 +194,4 @@ class Acceptor:
 
 
 def _bound_address(listener: Bound) -> str:
-    return format_address(*listener.sockets[0].socket.getsockname()[:2])
+    return format_address(*listener.sockets[0].getsockname()[:2])

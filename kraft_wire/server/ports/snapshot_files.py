@@ -95,13 +95,13 @@ class SnapshotFiles:
 
     # The snapshots of this node's own state.
 
-    def write(self, snapshot_id: SnapshotId) -> None:
-        self._background.start(self._write, snapshot_id)
+    def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
+        self._background.start(self._write, snapshot_id, is_urgent)
 
-    async def _write(self, snapshot_id: SnapshotId) -> None:
+    async def _write(self, snapshot_id: SnapshotId, is_urgent: bool) -> None:
         started = trio.current_time()
         try:
-            written = await self._process.make(snapshot_id)
+            written = await self._process.make(snapshot_id, is_urgent=is_urgent)
         except SnapshotProcessFailed as error:
             is_superseded = self._store.log.start_offset > snapshot_id.end_offset
             files.report_failed_snapshot(snapshot_id, error, is_superseded=is_superseded)

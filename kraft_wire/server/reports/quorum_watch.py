@@ -13,6 +13,7 @@ from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import CancelRequest, SendRequest
+from kraft_wire.raft.election.elections import StopWait
 from kraft_wire.raft.events import Now, RequestFailed, ResponseReceived, ShutDown
 from kraft_wire.raft.membership.voters import Peer, Voter, VoterSet
 from kraft_wire.server.logging import get_logger
@@ -53,6 +54,8 @@ class QuorumWatch:
         self._leader = LeaderWatch(cluster_id, self._replicas.other_cluster_of, _now_ms())
         self._voters: VoterSet | None = None
         self._scope = trio.CancelScope()
+        self._is_stopping = False
+        self._stop_waits_for: StopWait | None = None
 
     async def run(self) -> None:
         """Look every second, until the node shuts down."""
@@ -83,6 +86,7 @@ class QuorumWatch:
                 self._leader.failed(request_id, failure)
             case ShutDown():
                 self._scope.cancel()  # who leads is no longer this node's concern
+                self._is_stopping = True
             case _:
                 pass
         for effect in effects:
@@ -90,6 +94,16 @@ class QuorumWatch:
                 self._leader.sent(effect.request_id, effect.peer, now.monotonic_ms)
             elif type(effect) is CancelRequest:
                 self._leader.cancelled(effect.request_id)
+        if self._is_stopping:
+            self._report_stop()
+
+    def _report_stop(self) -> None:
+        """Log what the stop waits for, when it begins to wait for that."""
+        waits_for = self._core.stop_waits_for
+        if waits_for is not None and waits_for is not self._stop_waits_for:
+            others = [label(peer) for peer in self._core.other_voters]
+            log.info("stop waits", waits_for=waits_for.value, other_voters=others)
+        self._stop_waits_for = waits_for
 
     def unreachable(self, address: Address, reason: str) -> None:
         """Note why a connection was not made, or broke."""

@@ -66,5 +66,5 @@ class ControllerSnapshots(SimSnapshots):
         loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id]))
         node.after(node.chance.randrange(MS, 500 * MS), node.take, loaded)
 
-    def write(self, snapshot_id: SnapshotId) -> None:
+    def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         self._controller.write_own_snapshot(snapshot_id)

@@ -1,5 +1,5 @@
 """Write one snapshot, in a process of its own: ``python -m kraft_wire.storage.snapshots.snapshotter FOLDER
-END_OFFSET EPOCH``.
+END_OFFSET EPOCH NICENESS``.
 
 Reads the newest snapshot before END_OFFSET and the committed log from there on, without locks: neither
 changes below END_OFFSET while the owner of the folder waits for this process. Prints one line of JSON about
@@ -137,14 +137,10 @@ def _segment_batches(path: Path) -> Iterator[Batch]:
         os.close(fd)
 
 
-BELOW_THE_CONTROLLER = 10
-"""The niceness of the process: the controllers on this machine come first."""
-
-
 def main(arguments: list[str]) -> None:
     """Run the process. A problem of the folder or the disk is one line on stderr and status 1."""
-    folder, end_offset, epoch = arguments
-    os.nice(BELOW_THE_CONTROLLER)
+    folder, end_offset, epoch, niceness = arguments
+    os.nice(int(niceness))
     threading.Thread(target=_end_with_the_owner, daemon=True).start()
     try:
         written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)))

@@ -216,6 +216,32 @@ def test_passwords_and_unknown_keys_are_never_shown(harness: Harness) -> None:
         assert told(found) == (None, ConfigSource.STATIC_BROKER, [(key, None, ConfigSource.STATIC_BROKER)])
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "source", "kind"),
+    [
+        ("kraft.wire.max.held.bytes", "5000", ConfigSource.STATIC_BROKER, ConfigType.LONG),
+        ("kraft.wire.max.request.entries", "20000", ConfigSource.DEFAULT, ConfigType.INT),
+        ("kraft.wire.answer.when.known.ms", "0", ConfigSource.DEFAULT, ConfigType.INT),
+    ],
+)
+def test_keys_that_kafka_does_not_have_are_shown(
+    key: str, value: str, source: ConfigSource, kind: ConfigType
+) -> None:
+    """A dynamic value has no effect: they are read at the start."""
+    harness = Harness(static_configs={"kraft.wire.max.held.bytes": " 5000"})
+    for name in (str(NODE_ID), ""):
+        set_config(harness, BROKER, name, key, "7")
+    resource = DescribeConfigsResource(BROKER, str(NODE_ID))
+    request = DescribeConfigsRequest([resource], include_documentation=True)
+    (result,) = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
+    (found,) = (config for config in result.configs if config.name == key)
+    assert (found.value, found.config_source, found.config_type) == (value, source, kind)
+    assert (found.is_sensitive, found.read_only) == (False, True)
+    assert found.documentation
+    assert entry(harness, BROKER, str(NODE_ID), key).documentation is None
+    assert describe(harness, BROKER, "").configs == []
+
+
 def test_keys_without_any_value_are_there(harness: Harness) -> None:
     assert told(entry(harness, BROKER, str(NODE_ID), "log.flush.interval.ms")) == (
         None,
@@ -459,7 +485,7 @@ def test_only_the_keys_that_are_asked_for_are_looked_at(
         set_config(harness, TOPIC, "t", key, "5")
     read = []
     monkeypatch.setattr(config_entries.ConfigEntries, "_own_entry", lambda *given: read.append(given[2].name))
-    entries = config_entries.ConfigEntries(harness.state, include_synonyms=True)
+    entries = config_entries.ConfigEntries(harness.state, include_synonyms=True, include_documentation=False)
     entries.of(TOPIC, "t", {"retention.ms", "segment.bytes"})
     assert read == ["retention.ms"]
     made = entries.effort

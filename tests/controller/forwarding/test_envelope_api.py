@@ -8,7 +8,6 @@ import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.controller.forwarding import envelope
-from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import create_topics_response as create_topics
@@ -21,6 +20,7 @@ from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersReque
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.security.principal import Principal
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.headers import decode_response, encode_request, encode_response
 from kraft_wire.wire.large_responses import LARGE, PIECE, encode_in_pieces, estimated_bytes, is_large
 from tests.controller.controller_harness import failure

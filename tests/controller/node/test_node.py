@@ -18,7 +18,6 @@ from kraft_wire.controller.node.effects import (
     RequestRefused,
 )
 from kraft_wire.controller.node.events import ApiRequest, Caller
-from kraft_wire.controller.settings import MAX_REQUEST_ENTRIES
 from kraft_wire.metadata.canonical import fingerprint
 from kraft_wire.protocol.errors import EncodeError, ErrorCode
 from kraft_wire.protocol.message import Message
@@ -49,6 +48,7 @@ from kraft_wire.raft.events import (
     ShutDown,
 )
 from kraft_wire.security.principal import Principal
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.headers import decode_response, encode_request
 from tests.controller.lone_controller import LISTENER, NODE_ID, LoneController, active_controller
 from tests.controller.node.node_requests import (

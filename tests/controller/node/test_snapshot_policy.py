@@ -30,7 +30,7 @@ def test_not_due_again_while_one_is_being_made_and_counts_on_meanwhile() -> None
     policy.started()
     policy.committed(100, now_ms=1)
     assert not policy.due(now_ms=2)
-    policy.finished()
+    policy.written()
     assert policy.due(now_ms=3)
 
 
@@ -38,5 +38,28 @@ def test_starting_forgets_what_the_snapshot_covers() -> None:
     policy = SnapshotPolicy(max_bytes=100, max_interval_ms=50)
     policy.committed(100, now_ms=0)
     policy.started()
-    policy.finished()
+    policy.written()
     assert not policy.due(now_ms=1_000_000)
+
+
+def test_urgent_when_the_log_behind_the_newest_complete_snapshot_is_more_than_twice_as_long() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=0)
+    policy.committed(200, now_ms=0)
+    assert not policy.is_urgent
+    policy.committed(1, now_ms=0)
+    assert policy.is_urgent
+
+
+def test_what_a_failed_snapshot_should_have_covered_still_makes_the_next_one_urgent() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=0)
+    policy.committed(150, now_ms=0)
+    policy.started()
+    policy.committed(100, now_ms=1)
+    policy.failed()
+    assert policy.due(now_ms=2)
+    assert policy.is_urgent
+    policy.started()
+    policy.written()
+    policy.committed(100, now_ms=3)
+    assert policy.due(now_ms=3)
+    assert not policy.is_urgent

@@ -13,6 +13,7 @@ from kraft_wire.raft.effects import (
     ReadyToStop,
     RoleChanged,
 )
+from kraft_wire.raft.election.elections import StopWait
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import Flushed, ShutDown
 from kraft_wire.raft.roles import Role
@@ -113,9 +114,13 @@ def test_a_leader_with_everything_flushed_stops_at_once() -> None:
 def test_a_leader_first_commits_what_it_has_appended() -> None:
     node = LoneNode()
     node.propose()
+    waited = [node.core.stop_waits_for]
     assert node.step(ShutDown()) == []
     assert node.core.is_leader
+    waited.append(node.core.stop_waits_for)
     assert node.flush()[:3] == [HighWatermarkAdvanced(2), LostLeadership(1, None), ReadyToStop()]
+    waited.append(node.core.stop_waits_for)
+    assert waited == [None, StopWait.COMMIT, None]
 
 
 def test_nothing_is_appended_once_a_shutdown_began() -> None:

@@ -13,7 +13,7 @@ from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import RESERVED_FILES, max_connections
-from kraft_wire.server.network.listeners import Acceptor, bind
+from kraft_wire.server.network.listeners import Acceptor, Bound, CannotListen, bind, listen
 
 
 @pytest.mark.parametrize(("file_limit", "connections"), [(64, 32), (1024, 1024 - RESERVED_FILES)])
@@ -28,7 +28,8 @@ async def _is_open(stream: trio.SocketStream) -> bool:
 
 
 async def test_a_connection_too_many_is_closed_and_the_others_stay() -> None:
-    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)], backlog=5)
+    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)])
+    listen([bound], backlog=5)
     port = bound.endpoint.port
     acceptor = Acceptor(
         Limits(1000, 60_000),
@@ -89,9 +90,54 @@ async def test_a_lack_of_files_is_waited_out_and_logged_without_a_traceback(
 
 async def test_many_connections_wait_in_the_queue() -> None:
     """A connection that finds the queue full is tried again after a second."""
-    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)], backlog=1)
+    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)])
+    listen([bound], backlog=1)
     waiting = [socket.create_connection(("127.0.0.1", bound.endpoint.port), timeout=0.9) for _ in range(200)]
     for connection in waiting:
         connection.close()
-    for listener in bound.sockets:
-        await listener.aclose()
+    _close(bound)
+
+
+async def test_connections_are_refused_until_it_listens() -> None:
+    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)])
+    address = ("127.0.0.1", bound.endpoint.port)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address)
+    listen([bound], backlog=1)
+    socket.create_connection(address).close()
+    _close(bound)
+
+
+async def test_the_second_that_listens_on_a_port_is_told_so() -> None:
+    """Both are bound before either listens."""
+    (first,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)])
+    (second,) = await bind([first.endpoint])
+    listen([first], backlog=1)
+    with pytest.raises(CannotListen, match=f"CONTROLLER://127.0.0.1:{first.endpoint.port}") as refused:
+        listen([second], backlog=1)
+    assert refused.value.errno == errno.EADDRINUSE
+    _close(first)
+    _close(second)
+
+
+async def test_a_family_of_addresses_that_the_machine_lacks_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make, without = trio.socket.socket, socket.AF_INET6
+
+    def make_socket(family: int, kind: int, protocol: int) -> trio.socket.SocketType:
+        if family == without:
+            raise OSError(errno.EAFNOSUPPORT, "not here")
+        return make(family, kind, protocol)
+
+    monkeypatch.setattr(trio.socket, "socket", make_socket)
+    (bound,) = await bind([Endpoint("CONTROLLER", "", 0)])
+    assert [each.family for each in bound.sockets] == [socket.AF_INET]
+    _close(bound)
+    with pytest.raises(CannotListen, match="not here"):
+        await bind([Endpoint("CONTROLLER", "::1", 0)])
+
+
+def _close(bound: Bound) -> None:
+    for each in bound.sockets:
+        each.close()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 
+import pytest
+
 from kraft_wire import __version__
+from kraft_wire.raft.events import Now, ShutDown, Tick
+from kraft_wire.server.reports.quorum_watch import QuorumWatch
+from tests.raft.core_quorum import CoreQuorum
 from tests.support.controller_process import CLUSTER_ID, NODE_ID, ControllerProcess, formatted
 
 DIRECTORY, OTHER_DIRECTORY = "AwMDAwMDAwMDAwMDAwMDAw", "CQkJCQkJCQkJCQkJCQkJCQ"
@@ -63,3 +69,35 @@ def test_two_of_different_clusters_both_say_so(tmp_path: Path) -> None:
         f"{SECOND_ID}@127.0.0.1:{ports[SECOND_ID]} has another cluster id ({OTHER_CLUSTER_ID}),"
         f" ours is {CLUSTER_ID}"
     ]
+
+
+async def test_a_leader_whose_peers_are_gone_says_what_its_stop_waits_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    watch = QuorumWatch(leader.running, CLUSTER_ID)
+    for other in quorum.followers():
+        other.crash()
+    leader.propose(b"uncommitted")
+    for event in (Tick(), ShutDown(), Tick()):
+        leader.step(event)
+        watch.stepped(event, [], Now(0, 0))
+    (waits,) = [record.__dict__["fields"] for record in caplog.records if record.message == "stop waits"]
+    assert waits["waits_for"] == "the commit of its last records"
+    assert len(waits["other_voters"]) == 2
+
+
+async def test_a_leader_that_nobody_succeeds_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    quorum.run_until(quorum.agree)
+    for other in quorum.followers():
+        other.crash()
+    leader.step(ShutDown())
+    QuorumWatch(leader.running, CLUSTER_ID).stepped(ShutDown(), [], Now(0, 0))
+    (waits,) = [record.__dict__["fields"] for record in caplog.records if record.message == "stop waits"]
+    assert waits["waits_for"] == "another leader"

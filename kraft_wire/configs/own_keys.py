@@ -1,0 +1,38 @@
+"""Define the keys of a properties file that Kafka doesn't have. They all begin with ``kraft.wire.``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_wire.configs.types import ConfigKey
+from kraft_wire.wire.entry_count import LIMIT_KEY, MAX_REQUEST_ENTRIES
+from kraft_wire.wire.server_side import HELD_BYTES_KEY, MAX_HELD_BYTES
+
+OWN_KEYS: Final = {
+    key.name: key
+    for key in (
+        ConfigKey(
+            "kraft.wire.answer.when.known.ms",
+            "INT",
+            "0",
+            minimum=0,
+            documentation="How long an answer to a change of topics, partitions or configurations waits until"
+            " all live brokers know the change. 0: it doesn't wait.",
+        ),
+        ConfigKey(
+            HELD_BYTES_KEY,
+            "LONG",
+            str(MAX_HELD_BYTES),
+            minimum=1,
+            documentation="The most bytes of unfinished requests and unsent responses of all connections."
+            " Above it, the connection that holds most is dropped.",
+        ),
+        ConfigKey(
+            LIMIT_KEY,
+            "INT",
+            str(MAX_REQUEST_ENTRIES),
+            minimum=1,
+            documentation="The most entries of one request, which are the elements of its arrays.",
+        ),
+    )
+}
