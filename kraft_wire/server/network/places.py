@@ -14,7 +14,7 @@ import trio
 
 SMALL_BYTES: Final = 16 * 1024
 """The size below which a request never waits."""
-MOST_BYTES: Final = 2 * 1024 * 1024
+MOST_BYTES: Final = 512 * 1024
 """The size of the requests that may be in work at a time. One that is larger is in work alone."""
 
 
