@@ -171,6 +171,7 @@ class Result(msgspec.Struct):
             piece.atomic,
             piece.session_changes,
             piece.rest_of(work),
+            shown_end=piece.shown_end,
             validate_only=piece.is_trial,
         )
 

@@ -52,7 +52,7 @@ class LaterWork:
         result = self._begin()
         if result.response is None:
             (self._begun,) = result.works
-        return Piece((), is_last=self._begun is None, response=result.response)
+        return Piece((), self._begun is None, response=result.response, shown_end=result.shown_end)
 
 
 class WorkQueue:
