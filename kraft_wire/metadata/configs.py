@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
+from kraft_wire.metadata.freeing import Table
 from kraft_wire.metadata.journal import ABSENT, Journal
 from kraft_wire.protocol.messages.config_record import ConfigRecord
 
@@ -47,6 +48,11 @@ class Configs:
         """Return those of the names of resources for which any value is set."""
         kind = int(resource_type)
         return {name for name in names if (kind, name) in self._values}
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that grow with the number of resources."""
+        return [self._values]
 
     def resources(self) -> Iterator[Resource]:
         """The resources with at least one value."""

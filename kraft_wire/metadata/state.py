@@ -16,6 +16,7 @@ from kraft_wire.metadata.configs import Configs
 from kraft_wire.metadata.controllers import ControllerRegistration, Controllers
 from kraft_wire.metadata.errors import Contradiction, ReplayError
 from kraft_wire.metadata.features.finalized import FinalizedFeatures
+from kraft_wire.metadata.freeing import free_in_pieces
 from kraft_wire.metadata.journal import Journal
 from kraft_wire.metadata.partitions.partitions import Partitions
 from kraft_wire.metadata.partitions.replay import PartitionReplay
@@ -122,6 +123,10 @@ class MetadataState:
                     raise ReplayError("snapshot", last_contained_offset, _NO_TRANSACTIONS)
         state.last_applied_offset = last_contained_offset
         return state
+
+    def free_in_pieces(self) -> Iterator[None]:
+        """Free what is large. Yields after each piece. Nobody may use this state any more."""
+        return free_in_pieces([*self.topics.tables, *self.partitions.tables, *self.configs.tables])
 
     @property
     def brokers(self) -> Mapping[int, BrokerRegistration]:

@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from kraft_wire.metadata.errors import Contradiction
+from kraft_wire.metadata.freeing import Table
 from kraft_wire.metadata.journal import ABSENT, Journal
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
@@ -66,6 +67,11 @@ class Topics:
     def is_name(self, name: str) -> bool:
         """Whether there is a topic of this name."""
         return name in self._by_name
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that grow with the number of topics."""
+        return [self._by_id, self._by_name, self._alike]
 
     def ids(self) -> list[Uuid]:
         """Return the ids of all topics."""

@@ -116,13 +116,13 @@ class RaftCore:
         quorum = self._quorum
         if quorum.is_stopped:
             waiting = (
-                quorum.parked.next_deadline_ms(),
+                quorum.parked.next_due(),
                 quorum.observers.next_deadline_ms(),
                 quorum.doubts.next_deadline_ms(),
             )
             return min((deadline for deadline in waiting if deadline is not None), default=None)
         deadlines = (
-            quorum.parked.next_deadline_ms(),
+            quorum.parked.next_due(),
             quorum.observers.next_deadline_ms(),
             quorum.doubts.next_deadline_ms(),
             quorum.cleaning_deadline_ms,
@@ -292,7 +292,7 @@ def _tick(quorum: QuorumState, event: Tick) -> None:
 
 
 def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
-    quorum.parked.abandon(event.token)
+    quorum.parked.drop(event.token)
     quorum.observers.abandon(event.token)
     quorum.doubts.abandon(event.token)
 

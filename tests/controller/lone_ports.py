@@ -12,6 +12,7 @@ from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.membership.voters import Peer
@@ -99,6 +100,9 @@ class NoSnapshots:
 
     def verify(self, snapshot_id: SnapshotId) -> None:
         raise AssertionError("the only voter fetches no snapshot")
+
+    def free_state(self, metadata: MetadataState) -> None:
+        """Python frees it."""
 
     def install(self, snapshot_id: SnapshotId) -> None:
         """Leave it to the test, which reports ``StateLoaded``."""

@@ -1,4 +1,4 @@
-"""The values of the core: voter sets, histories, majorities, roles, parked fetches."""
+"""The values of the core: voter sets, histories, majorities, roles."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.protocol.messages.fetch_request import FetchPartition
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.voters_record import VotersRecord
-from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.errors import IllegalTransition, InvariantViolated
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.leader.parked_fetches import FetchCall, ParkedFetches
 from kraft_wire.raft.majority import Tally, committed_end, majority_of, nth_latest_contact_ms
 from kraft_wire.raft.membership.voter_history import OffsetHistory, VoterSetHistory
 from kraft_wire.raft.membership.voters import (
@@ -346,43 +343,3 @@ def test_a_vote_given_is_given_again_to_the_same_only(role: Role) -> None:
     assert not voter.grants_vote(ReplicaKey(2, DIRECTORY), is_up_to_date=True, is_pre_vote=False)
     led = state(role, 5, leader=9)
     assert not led.grants_vote(CANDIDATE, is_up_to_date=True, is_pre_vote=False)
-
-
-# Parked fetches.
-
-
-def call(token: str) -> FetchCall:
-    return FetchCall(token, 18, "CONTROLLER", ReplicaKey(7, Uuid.ZERO), FetchPartition(), 0)
-
-
-def test_fetches_expire_in_the_order_of_their_deadlines() -> None:
-    parked = ParkedFetches()
-    for token, deadline_ms in (("c", 30), ("a", 10), ("b", 20), ("a too", 10)):
-        parked.park(call(token), deadline_ms)
-    assert parked.take_expired(9) == []
-    assert [expired.token for expired in parked.take_expired(20)] == ["a", "a too", "b"]
-    assert parked.next_deadline_ms() == 30
-    assert len(parked) == 1
-
-
-def test_fetches_wake_in_the_order_in_which_they_came() -> None:
-    parked = ParkedFetches()
-    for token, deadline_ms in (("c", 30), ("a", 10), ("b", 20)):
-        parked.park(call(token), deadline_ms)
-    parked.abandon("a")
-    parked.abandon("never parked")
-    assert parked.next_deadline_ms() == 20
-    assert [woken.token for woken in parked.take_all()] == ["c", "b"]
-    assert parked.next_deadline_ms() is None
-    assert parked.take_expired(99) == []
-
-
-def test_old_deadlines_take_no_memory() -> None:
-    """A client that waits for a long time, and is always answered at once, leaves no trace."""
-    parked = ParkedFetches()
-    parked.park(call("waits"), 5)
-    for number in range(2_000):
-        parked.park(call("far"), 1_000_000 + number)
-        parked.abandon("far")
-    assert len(parked._deadlines) < 200
-    assert parked.next_deadline_ms() == 5

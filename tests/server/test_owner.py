@@ -12,13 +12,16 @@ from typing import cast
 import pytest
 import trio
 
-from kraft_wire.controller.node.effects import NodeEffect, ReadCommitted
+from kraft_wire.controller.node.effects import FreeState, NodeEffect, ReadCommitted
 from kraft_wire.controller.node.events import ApiRequest, Caller, StateLoaded
 from kraft_wire.controller.node.node import Node, NodeEvent
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata import freeing
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import EncodeError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import AppendBatch, HighWatermarkAdvanced, InstallSnapshot, TruncateLog
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Flushed, LogTruncated, Now, SnapshotVerified, Start
@@ -153,6 +156,38 @@ async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_inst
             nursery.cancel_scope.cancel()
     loaded = [event.snapshot_id for event in node.seen if isinstance(event, StateLoaded)]
     assert loaded == [newer]
+
+
+class ReplacingNode:
+    """Stops using a state at the start."""
+
+    def __init__(self, state: MetadataState) -> None:
+        self._state = state
+
+    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
+        return [FreeState(self._state)] if isinstance(event, Start) else []
+
+    def next_deadline_ms(self) -> int | None:
+        return None
+
+
+async def test_a_state_that_was_replaced_is_freed_while_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freeing, "ENTRIES_PER_PIECE", 1)
+    state = MetadataState()
+    for number in range(50):
+        state.replay(TopicRecord(name=f"{number}", topic_id=Uuid(number.to_bytes(16, "big"))), number)
+    owner = owner_of(ReplacingNode(state), tmp_path)
+    seen: list[int] = []
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(owner.run)
+            while len(state.topics) or not seen:
+                seen.append(len(state.topics))
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+    assert len(seen) > 40
 
 
 class CommittedNode:

@@ -97,7 +97,7 @@ class ControllerState(msgspec.Struct):
     ``next_offset`` is the offset of the next record to be written; it becomes the broker epoch of a new
     registration. ``cluster_id`` is the id of the cluster; ``leader_id``, ``epoch`` and ``kraft_version`` are
     copies of raft's. ``voter_ids`` are the ids of the current voters; ``silent_voter_ids`` are those from
-    which this node, as the leader, hears nothing. ``in_work`` are the works in progress, and
+    which this node, as the leader, hears nothing. ``in_work`` are the works in progress that write, and
     ``slice_limits`` say how much of a work is done in one step.
     """
 
@@ -171,6 +171,7 @@ class Result(msgspec.Struct):
             piece.atomic,
             piece.session_changes,
             piece.rest_of(work),
+            shown_end=piece.shown_end,
             validate_only=piece.is_trial,
         )
 

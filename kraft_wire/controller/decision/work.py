@@ -41,6 +41,7 @@ class WorkKind(Enum):
     CREATE_PARTITIONS = "create partitions"
     ALTER_CONFIGS = "alter configurations"
     DESCRIBE_CONFIGS = "describe configurations"
+    DESCRIBE_TOPICS = "describe topics"
     READ = "read again"
 
     @property
@@ -85,7 +86,8 @@ class Piece(msgspec.Struct, frozen=True):
     ``atomic`` records must be in one batch; other records may be split. Those of a trial are checked, but not
     written.
 
-    The last piece has the response of the request that the work is for, if that is still to come.
+    The last piece has the response of the request that the work is for, if that is still to come. It has a
+    ``shown_end`` as a ``Result`` has.
     """
 
     records: Sequence[VersionedRecord]
@@ -94,6 +96,7 @@ class Piece(msgspec.Struct, frozen=True):
     response: Message | None = None
     atomic: bool = False
     is_trial: bool = False
+    shown_end: int | None = None
 
     def rest_of(self, work: Work) -> tuple[Work, ...]:
         """Return the work that this is a piece of, unless this is its last piece."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from heapq import heapify, heappop, heappush
-from itertools import count
-from typing import Final, cast
+from collections.abc import Hashable, Iterable
+from typing import cast
 
 import msgspec
 
@@ -24,9 +22,8 @@ from kraft_wire.controller.reading.consumer_fetch import (
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.leader.waiting import Waiting
 from kraft_wire.security.authorization import AclOperation, topic_resource
-
-FEW_GONE: Final = 64
 
 
 class ParkedFetch(msgspec.Struct, frozen=True):
@@ -43,54 +40,36 @@ class ParkedFetch(msgspec.Struct, frozen=True):
     deadline_ms: int
 
 
-class ParkedFetches:
-    """The fetches that wait, by the offset that they wait for and by their deadline."""
+class ParkedConsumers:
+    """The fetches of consumers that wait, by the offset that they wait for and by their deadline."""
 
     def __init__(self) -> None:
-        self._parked: dict[Hashable, ParkedFetch] = {}
-        self._numbers = count()
-        self._by_deadline: list[tuple[int, int, Hashable]] = []
-        self._by_offset: list[tuple[int, int, Hashable]] = []
+        self._by_offset: Waiting[ParkedFetch] = Waiting()
+        self._by_deadline: Waiting[ParkedFetch] = Waiting()
 
     def park(self, fetch: ParkedFetch) -> None:
         """Keep a fetch until it can be answered."""
-        self._parked[fetch.token] = fetch
-        number = next(self._numbers)
-        heappush(self._by_deadline, (fetch.deadline_ms, number, fetch.token))
-        heappush(self._by_offset, (fetch.offset, number, fetch.token))
+        self._by_offset.add(fetch.token, fetch, fetch.offset)
+        self._by_deadline.add(fetch.token, fetch, fetch.deadline_ms)
 
     def abandon(self, token: Hashable) -> None:
         """Drop the fetch of a consumer that disconnected."""
-        self._parked.pop(token, None)
-        self._drop_gone()
+        self._by_offset.drop(token)
+        self._by_deadline.drop(token)
 
     def next_deadline_ms(self) -> int | None:
         """Return the earliest deadline of the parked fetches."""
-        return self._by_deadline[0][0] if self._by_deadline else None
+        return self._by_deadline.next_due()
 
     def take_ready(self, high_watermark: int, now_ms: int) -> list[ParkedFetch]:
         """Remove and return the fetches that have a record to read, or have reached their deadline."""
-        ready = [
-            *self._take(self._by_offset, high_watermark - 1),
-            *self._take(self._by_deadline, now_ms),
-        ]
-        self._drop_gone()
-        return ready
-
-    def _take(self, heap: list[tuple[int, int, Hashable]], most: int) -> Iterator[ParkedFetch]:
-        while heap and heap[0][0] <= most:
-            fetch = self._parked.pop(heappop(heap)[2], None)
-            if fetch is not None:
-                yield fetch
-
-    def _drop_gone(self) -> None:
-        """Drop what heads a heap but isn't parked any more. If most of a heap is gone, drop all of that."""
-        for heap in (self._by_deadline, self._by_offset):
-            while heap and heap[0][2] not in self._parked:
-                heappop(heap)
-            if len(heap) > 2 * len(self._parked) + FEW_GONE:
-                heap[:] = [entry for entry in heap if entry[2] in self._parked]
-                heapify(heap)
+        readable = self._by_offset.take_due(high_watermark - 1)
+        for fetch in readable:
+            self._by_deadline.drop(fetch.token)
+        expired = self._by_deadline.take_due(now_ms)
+        for fetch in expired:
+            self._by_offset.drop(fetch.token)
+        return readable + expired
 
 
 def is_consumer_fetch(request: ApiRequest) -> bool:
@@ -107,7 +86,7 @@ class ConsumerReads:
         self._core = core
         self._state = state
         self._outbox = outbox
-        self._parked = ParkedFetches()
+        self._parked = ParkedConsumers()
 
     def next_deadline_ms(self) -> int | None:
         """Return the time by which ``answer_parked`` has to be called."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from kraft_wire.controller.decision.api_table import AnsweredBy, Api, ApiTable
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.controller.decision.work import Piece
 from kraft_wire.controller.node.activation import activation_result
 from kraft_wire.controller.node.effects import (
     Activated,
@@ -245,7 +246,7 @@ class Decisions:
         self._works.had_turn(in_work, has_ended=piece.is_last)
         if request is not None and piece.response is not None:
             changes = in_work.has_written and self._apis[request.api_key].is_clients_write
-            self._answer(Released(request, piece.response, self._applied_end, changes))
+            self._answer(Released(request, piece.response, self._seen_end(piece), changes))
 
     def _fail(self, request: ApiRequest) -> None:
         self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
@@ -262,11 +263,11 @@ class Decisions:
             if done.more:
                 self._schedule.continue_soon(task, now_ms)
 
-    def _seen_end(self, result: Result) -> int:
+    def _seen_end(self, decision: Result | Piece) -> int:
         """Return the end of the records that a response may show: the response waits for their commit."""
-        if result.shown_end is None:
+        if decision.shown_end is None:
             return self._applied_end
-        return min(result.shown_end, self._applied_end)
+        return min(decision.shown_end, self._applied_end)
 
     @property
     def _applied_end(self) -> int:

@@ -13,6 +13,7 @@ from kraft_wire.controller.reading import consumer_list_offsets
 from kraft_wire.controller.reading.consumer_fetch import ConsumerRead, LogView
 from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
@@ -61,6 +62,12 @@ class WriteSnapshot(msgspec.Struct, frozen=True):
 
     snapshot_id: SnapshotId
     is_urgent: bool
+
+
+class FreeState(msgspec.Struct, frozen=True):
+    """Free this metadata in many short steps. The node doesn't use it any more."""
+
+    metadata: MetadataState
 
 
 class Activated(msgspec.Struct, frozen=True, gc=False):
@@ -127,5 +134,11 @@ NodeNotice = (
 """Facts about this node. They are reported; nothing has to be done for them to become true."""
 
 NodeEffect = (
-    raft_effects.Effect | ReadCommitted | ReplyCommitted | FindTimestamps | WriteSnapshot | NodeNotice
+    raft_effects.Effect
+    | ReadCommitted
+    | ReplyCommitted
+    | FindTimestamps
+    | WriteSnapshot
+    | FreeState
+    | NodeNotice
 )

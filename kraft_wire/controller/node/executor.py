@@ -41,6 +41,10 @@ def _write_snapshot(ports: NodePorts, effect: nx.WriteSnapshot) -> None:
     ports.snapshots.write(effect.snapshot_id, is_urgent=effect.is_urgent)
 
 
+def _free_state(ports: NodePorts, effect: nx.FreeState) -> None:
+    ports.snapshots.free_state(effect.metadata)
+
+
 def _notice(ports: NodePorts, effect: nx.NodeNotice) -> None:
     ports.notice(effect)
 
@@ -51,6 +55,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
     nx.ReplyCommitted: _reply_committed,
     nx.FindTimestamps: _find_timestamps,
     nx.WriteSnapshot: _write_snapshot,
+    nx.FreeState: _free_state,
     nx.Activated: _notice,
     nx.FirstWrite: _notice,
     nx.RecordsAppended: _notice,

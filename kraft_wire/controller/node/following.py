@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kraft_wire.controller.decision.context import ControllerState
-from kraft_wire.controller.node.effects import ReadCommitted
+from kraft_wire.controller.node.effects import FreeState, ReadCommitted
 from kraft_wire.controller.node.events import CommittedBatches, StateLoaded
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
@@ -78,8 +78,10 @@ class LogFollower:
         Only the snapshot that was installed last counts: the log continues at its end.
         """
         if event.snapshot_id != self._loading:
+            self._outbox.emit(FreeState(event.metadata))
             return False
         self._loading = None
+        self._outbox.emit(FreeState(self._state.metadata))
         self._state.metadata = event.metadata
         self.applied_end = event.snapshot_id.end_offset
         return True

@@ -8,6 +8,7 @@ from typing import Protocol
 from kraft_wire.controller.node.effects import NodeNotice
 from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.ports import LogPort, Ports, SnapshotPort
 
 FoundOffsets = Mapping[int, FoundOffset | None]
@@ -34,6 +35,9 @@ class NodeSnapshotPort(SnapshotPort, Protocol):
     def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         """Write a snapshot of everything below its end offset, then report ``SnapshotWritten`` or
         ``SnapshotFailed``. Unless it is urgent, other work comes first."""
+
+    def free_state(self, metadata: MetadataState) -> None:
+        """Free metadata that another snapshot's has replaced, in short steps."""
 
 
 class NodePorts(Ports, Protocol):

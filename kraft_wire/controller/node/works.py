@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from typing import Final
@@ -52,11 +52,11 @@ class LaterWork:
         result = self._begin()
         if result.response is None:
             (self._begun,) = result.works
-        return Piece((), is_last=self._begun is None, response=result.response)
+        return Piece((), self._begun is None, response=result.response, shown_end=result.shown_end)
 
 
 class WorkQueue:
-    """The works in progress. ``state.in_work`` always has the keys of those that write.
+    """The works in progress. ``state.in_work`` always counts the keys of those that write.
 
     Works of the cluster, such as fencing a broker, have most turns, however many clients' works there are.
     Those that only read go on one after the other: each holds its response, which may be large, until it
@@ -64,8 +64,11 @@ class WorkQueue:
     """
 
     def __init__(self, state: ControllerState) -> None:
-        self._state = state
-        self._queues: dict[WorkFor, deque[InWork]] = {each: deque() for each in WorkFor}
+        self._queues: dict[WorkFor, OrderedDict[InWork, None]] = {each: OrderedDict() for each in WorkFor}
+        self._by_token: dict[Hashable, InWork] = {}
+        """The works of clients, by the token of the answer that they wait for."""
+        self._keys: Counter[WorkKey] = Counter()
+        state.in_work = self._keys
         self._turns = 0
         self._turns_of_others = 0
 
@@ -81,8 +84,13 @@ class WorkQueue:
         has_written: bool = False,
     ) -> None:
         """Let works take turns from now on."""
-        self._queues[is_for].extend([InWork(work, request, is_for, has_written) for work in works])
-        self._note_keys()
+        for work in works:
+            in_work = InWork(work, request, is_for, has_written)
+            self._queues[is_for][in_work] = None
+            if is_for is not WorkFor.READERS:
+                self._keys[work.key] += 1
+            if request is not None and is_for is not WorkFor.CLUSTER:
+                self._by_token[_token_of(request)] = in_work
 
     def next(self, *, may_write: bool) -> InWork | None:
         """Return the work whose turn it is, of those that may go on."""
@@ -93,47 +101,48 @@ class WorkQueue:
             return None
         others = [queue for queue in waiting if queue is not self._queues[WorkFor.CLUSTER]]
         if others and (len(others) == len(waiting) or self._turns % _OTHERS_TURN == 0):
-            return others[self._turns_of_others % len(others)][0]
-        return waiting[0][0]
+            return next(iter(others[self._turns_of_others % len(others)]))
+        return next(iter(waiting[0]))
 
     def had_turn(self, in_work: InWork, *, has_ended: bool) -> None:
         """Let others have their turn. Drops a work that has ended."""
-        queue = self._queues[in_work.is_for]
         self._turns += 1
         self._turns_of_others += in_work.is_for is not WorkFor.CLUSTER
         if has_ended:
-            queue.popleft()
-            self._note_keys()
+            self._drop(in_work)
         elif in_work.is_for is not WorkFor.READERS:
-            queue.rotate(-1)
+            self._queues[in_work.is_for].move_to_end(in_work)
 
     def abandon(self, token: Hashable) -> None:
         """Drop the client's work that would answer this request, unless it has written records."""
-        for each in (WorkFor.CLIENTS, WorkFor.READERS):
-            self._queues[each] = deque(
-                work
-                for work in self._queues[each]
-                if work.has_written or work.request is None or not _is_of(work.request, token)
-            )
-        self._note_keys()
+        in_work = self._by_token.get(token)
+        if in_work is not None and not in_work.has_written:
+            self._drop(in_work)
 
     def clear(self) -> list[ApiRequest]:
         """Drop all works. Returns the requests that they would have answered."""
-        dropped = [work for queue in self._queues.values() for work in queue]
+        dropped = [in_work.request for queue in self._queues.values() for in_work in queue]
         for queue in self._queues.values():
             queue.clear()
-        self._note_keys()
-        return [each.request for each in dropped if each.request is not None]
+        self._by_token.clear()
+        self._keys.clear()
+        return [request for request in dropped if request is not None]
 
-    def _note_keys(self) -> None:
-        writing = (WorkFor.CLUSTER, WorkFor.CLIENTS)
-        self._state.in_work = [each.work.key for is_for in writing for each in self._queues[is_for]]
+    def _drop(self, in_work: InWork) -> None:
+        del self._queues[in_work.is_for][in_work]
+        if in_work.request is not None:
+            self._by_token.pop(_token_of(in_work.request), None)
+        if in_work.is_for is not WorkFor.READERS:
+            key = in_work.work.key
+            self._keys[key] -= 1
+            if not self._keys[key]:
+                del self._keys[key]
 
 
-def _is_of(request: ApiRequest, token: Hashable) -> bool:
-    """Whether the answer to a request, or to the envelope that it came in, has this token."""
+def _token_of(request: ApiRequest) -> Hashable:
+    """Return the token of the answer to a request, or to the envelope that it came in."""
     own = request.token
-    return (own.envelope if isinstance(own, Forwarded) else own) == token
+    return own.envelope if isinstance(own, Forwarded) else own
 
 
 class Uncommitted:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kraft_wire.metadata.errors import Contradiction
+from kraft_wire.metadata.freeing import Table
 from kraft_wire.metadata.journal import Inverse, Journal
 from kraft_wire.metadata.partitions.cells import count_members, unpadded
 from kraft_wire.metadata.partitions.columns import (
@@ -61,6 +62,11 @@ class Partitions:
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that grow with the number of topics and partitions, without the columns."""
+        return [self._regions.owners, self._rare.table]
 
     @property
     def _columns(self) -> PartitionColumns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kraft_wire.metadata.freeing import Table
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.rare import COMMON, Lists, Rare
 from kraft_wire.metadata.partitions.regions import Regions
@@ -24,6 +25,11 @@ class RareLists:
         self._regions = regions
         self._lists: dict[RareKey, Rare] = {}
         self._wide = 0
+
+    @property
+    def table(self) -> Table:
+        """The table of all lists."""
+        return self._lists
 
     def get(self, topic: TopicRows, index: int) -> Rare:
         """Return the lists of a partition."""

@@ -171,8 +171,8 @@ def answer_turn(quorum: QuorumState) -> None:
 def answer_expired(quorum: QuorumState) -> None:
     """Answer those whose deadline has passed, with nothing new."""
     now_ms = quorum.now.monotonic_ms
-    for waiting in (quorum.parked, quorum.observers):
-        if calls := waiting.take_expired(now_ms):
+    for calls in (quorum.parked.take_due(now_ms), quorum.observers.take_expired(now_ms)):
+        if calls:
             _answer(quorum, calls)
 
 

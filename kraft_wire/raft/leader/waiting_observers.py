@@ -75,7 +75,7 @@ class WaitingObservers:
 
     def take_expired(self, now_ms: int) -> list[FetchCall]:
         """Remove and return the fetches that waited for news up to their deadline."""
-        return self._waiting.take_expired(now_ms)
+        return self._waiting.take_due(now_ms)
 
     def take_all(self) -> list[FetchCall]:
         """Remove and return all fetches."""
@@ -86,11 +86,11 @@ class WaitingObservers:
     def abandon(self, token: Hashable) -> None:
         """Drop a fetch whose client has disconnected."""
         self._due.pop(token, None)
-        self._waiting.abandon(token)
+        self._waiting.drop(token)
 
     def next_deadline_ms(self) -> int | None:
         """Return the earliest deadline of those that wait for news, None if there are none."""
-        return self._waiting.next_deadline_ms()
+        return self._waiting.next_due()
 
     def next_turn_ms(self) -> int | None:
         """Return the monotonic time of the next turn, None if nobody waits for it."""

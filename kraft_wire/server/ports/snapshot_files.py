@@ -93,6 +93,9 @@ class SnapshotFiles:
             metadata = await trio.to_thread.run_sync(_read_and_close, snapshot, abandon_on_cancel=True)
             self._feed(StateLoaded(snapshot_id, metadata))
 
+    def free_state(self, metadata: MetadataState) -> None:
+        self._background.start(_free, metadata)
+
     # The snapshots of this node's own state.
 
     def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
@@ -110,6 +113,11 @@ class SnapshotFiles:
         files.report_snapshot(written, round((trio.current_time() - started) * 1000))
         self._store.snapshots.add(snapshot_id)
         self._feed(written)
+
+
+async def _free(metadata: MetadataState) -> None:
+    for _ in metadata.free_in_pieces():
+        await trio.lowlevel.checkpoint()
 
 
 def _read_and_close(snapshot: SnapshotReader) -> MetadataState:

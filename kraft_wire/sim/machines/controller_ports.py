@@ -10,6 +10,7 @@ from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.controller.node.ports import FoundOffsets
 from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.effects import Notice
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.machines.log_port import SimLog
@@ -65,6 +66,11 @@ class ControllerSnapshots(SimSnapshots):
         node = self._controller
         loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id]))
         node.after(node.chance.randrange(MS, 500 * MS), node.take, loaded)
+
+    def free_state(self, metadata: MetadataState) -> None:
+        """Empty it, so that whoever still uses it is found."""
+        for _ in metadata.free_in_pieces():
+            pass
 
     def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         self._controller.write_own_snapshot(snapshot_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.node.effects import (
+    FreeState,
     ReadCommitted,
 )
 from kraft_wire.controller.node.events import StateLoaded
@@ -76,12 +77,13 @@ def test_a_node_continues_with_the_state_of_the_newest_snapshot_only(monkeypatch
         context.setattr(core, "step", lambda event, now: [HighWatermarkAdvanced(250)])
         assert controller.step(Tick()) == [HighWatermarkAdvanced(250)]
     states = {snapshot_id: MetadataState() for snapshot_id in (older, newer)}
+    first = controller.state.metadata
     now = Now(controller.now_ms, 0)
-    assert node.step(StateLoaded(older, states[older]), now) == []
+    assert node.step(StateLoaded(older, states[older]), now) == [FreeState(states[older])]
     assert controller.state.metadata is not states[older]
-    assert node.step(StateLoaded(newer, states[newer]), now) == [ReadCommitted(200, 250)]
+    assert node.step(StateLoaded(newer, states[newer]), now) == [FreeState(first), ReadCommitted(200, 250)]
     assert controller.state.metadata is states[newer]
-    assert node.step(StateLoaded(older, states[older]), now) == []
+    assert node.step(StateLoaded(older, states[older]), now) == [FreeState(states[older])]
     assert controller.state.metadata is states[newer]
 
 

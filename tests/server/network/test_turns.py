@@ -13,6 +13,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from kraft_wire.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from kraft_wire.protocol.messages.describe_configs_response import DescribeConfigsResponse
 from kraft_wire.protocol.messages.fetch_request import (
@@ -23,7 +24,6 @@ from kraft_wire.protocol.messages.fetch_request import (
     ReplicaState,
 )
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
-from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.server.network import connection as connection_module
 from kraft_wire.server.network import turns as turns_module
 from kraft_wire.server.network.connection import Limits, Shared
@@ -52,7 +52,7 @@ async def _are_waiting(peer: Peer, requests: int) -> None:
 async def test_a_broker_is_served_while_a_client_waits_for_its_turn() -> None:
     shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
     async with connected(shared=shared) as client, connected(shared=shared) as broker:
-        await client.send(MetadataRequest(), 8)
+        await client.send(DescribeClusterRequest(), 1)
         await _are_waiting(client, 0)
         await broker.heartbeats(1)
         await broker.wait_for_requests(1)
@@ -113,7 +113,7 @@ async def test_nothing_is_done_for_a_client_that_is_gone() -> None:
     shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
     async with connected(shared=shared) as client:
         for _ in range(3):
-            await client.send(MetadataRequest(), 8)
+            await client.send(DescribeClusterRequest(), 1)
         await _are_waiting(client, 0)
         await client.stream.aclose()
         async with trio.open_nursery() as nursery:
@@ -135,7 +135,7 @@ async def test_the_request_after_a_write_or_a_read_in_pieces_waits_for_its_answe
 ) -> None:
     async with connected() as client:
         await client.send(request_, version)
-        await client.send(MetadataRequest(), 8)
+        await client.send(DescribeClusterRequest(), 1)
         await client.wait_for_requests(1)
         await _are_waiting(client, 1)
         client.answer(0, response)
@@ -147,8 +147,8 @@ async def test_all_clients_that_wait_get_their_turn() -> None:
     shared = Shared.of(Limits(1 << 20, 60_000), CONTROLLER_APIS)
     async with connected(shared=shared) as first, connected(shared=shared) as second:
         for _ in range(5):
-            await first.send(MetadataRequest(), 8)
-            await second.send(MetadataRequest(), 8)
+            await first.send(DescribeClusterRequest(), 1)
+            await second.send(DescribeClusterRequest(), 1)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(shared.turns.run)
             await first.wait_for_requests(5)
