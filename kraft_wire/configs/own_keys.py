@@ -24,9 +24,8 @@ OWN_KEYS: Final = {
             "LONG",
             str(MAX_HELD_BYTES),
             minimum=1,
-            documentation="The most bytes of requests and unsent responses of all connections. A request in work counts"
-            " with eight times its size."
-            " Above it, the connection that holds most is dropped.",
+            documentation="The most bytes of requests and unsent responses of all connections. A request in"
+            " work counts with eight times its size. Above it, the connection that holds most is dropped.",
         ),
         ConfigKey(
             LIMIT_KEY,
