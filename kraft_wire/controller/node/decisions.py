@@ -28,7 +28,7 @@ from kraft_wire.controller.node.speculative_writes import (
     prepare,
     prepare_records,
 )
-from kraft_wire.controller.node.works import InWork, LaterWork, Uncommitted, WorkFor, WorkQueue
+from kraft_wire.controller.node.works import InWork, Postponed, Uncommitted, WorkFor, WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -37,10 +37,12 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Propose
 
 THIS_NODE = Caller(listener="")
-MOST_ITEMS_TO_REFUSE = 100
-"""A client sends all of a request to the next controller if one item is answered with NOT_CONTROLLER."""
+MOST_ITEMS_TO_REFUSE = 1_000
+"""Of all requests together that wait when the leadership is lost. A client sends all of a request to the next
+controller if one item is answered with NOT_CONTROLLER."""
 MOST_UNCOMMITTED_RECORDS = 12_000
-"""Works wait while so many of their own records aren't committed, so that they take little memory."""
+"""Works wait while so many of their own records aren't committed, so that they take little memory. Clients'
+requests wait while so many of theirs aren't: if the leadership is lost, they are undone in one step."""
 
 
 class Decisions:
@@ -69,7 +71,8 @@ class Decisions:
         self._writes = SpeculativeWrites(state)
         self._schedule = Schedule(periodic_tasks(state.settings))
         self._works = WorkQueue(state)
-        self._uncommitted = Uncommitted()
+        self._of_works = Uncommitted()
+        self._of_clients = Uncommitted()
         self._waits = KnownWaits(state.settings.kraft_wire_answer_when_known_ms)
         self._led_since_ms = 0
         self._first_write_offset: int | None = None
@@ -110,29 +113,25 @@ class Decisions:
         the waiting reads."""
         self.is_active = False
         self._schedule.deactivate()
-        self._uncommitted.clear()
+        self._of_works.clear()
+        self._of_clients.clear()
         for released in self._waits.take_all():  # they are committed
             self._outbox.reply(released.request.token, released.response)
-        for request in [*self._writes.revert(), *self._works.clear()]:
+        waiting = [*self._writes.revert(), *self._works.clear()]
+        for request in waiting:
             if self._apis[request.api_key].answered_by is AnsweredBy.ANY_CONTROLLER:
                 self._read_again(request)
             else:
                 text = "the leadership moved before this was committed"
-                code = ErrorCode.NOT_CONTROLLER
-                self._outbox.refuse(request, code, text, most_items=MOST_ITEMS_TO_REFUSE)
+                most_items = max(1, MOST_ITEMS_TO_REFUSE // len(waiting))
+                self._outbox.refuse(request, ErrorCode.NOT_CONTROLLER, text, most_items=most_items)
 
     def _read_again(self, request: ApiRequest) -> None:
         """Answer a read from what is committed: now, or when it is its turn if it may take long."""
-        api = self._apis[request.api_key]
-        if not api.reads_in_pieces:
+        if self._apis[request.api_key].reads_in_pieces:
+            self._works.postpone(request, WorkFor.READERS)
+        else:
             self.decide(request, self._make_context(request.caller))
-            return
-
-        def begin() -> Result:
-            context = self._make_context(request.caller)
-            return api.decide(self._state, request.request, request.version, context)
-
-        self._works.add([LaterWork(begin)], request, WorkFor.READERS)
 
     def stop_periodic_tasks(self) -> None:
         """Run no more periodic tasks in this term."""
@@ -153,7 +152,8 @@ class Decisions:
             self._first_write_offset = None
             after_ms = self._outbox.now.monotonic_ms - self._led_since_ms
             self._outbox.emit(FirstWrite(self._core.epoch, after_ms))
-        self._uncommitted.committed(high_watermark)
+        self._of_works.committed(high_watermark)
+        self._of_clients.committed(high_watermark)
         for released in self._writes.committed(high_watermark):
             self._send(released)
 
@@ -174,9 +174,16 @@ class Decisions:
     def decide(self, request: ApiRequest, context: Context) -> None:
         """Let the handler decide, append its records, and answer when everything is committed.
 
-        If the handler raises, nothing has changed.
+        If the handler raises, nothing has changed. A client's write is postponed if too much isn't committed.
         """
-        self._state.next_offset = self._core.log_end_offset
+        has_to_wait = self._works.has_postponed_writes or self._is_full(self._of_clients)
+        if has_to_wait and self._apis[request.api_key].is_clients_write:
+            self._works.postpone(request, WorkFor.CLIENTS)
+        else:
+            self._begin(request, context)
+
+    def _begin(self, request: ApiRequest, context: Context, *, was_postponed: bool = False) -> None:
+        start_offset = self._state.next_offset = self._core.log_end_offset
         api = self._apis[request.api_key]
         try:
             result = api.decide(self._state, request.request, request.version, context)
@@ -189,9 +196,12 @@ class Decisions:
             self._fail(request)
             return
         self._append(batches, request.request, result.response)
+        if api.is_clients_write:
+            self._of_clients.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(result.session_changes)
         if result.response is None:
-            self._works.add(result.works, request, _is_for(api), has_written=bool(batches))
+            is_for, has_written = _is_for(api), bool(batches)
+            self._works.add(result.works, request, is_for, has_written=has_written, is_next=was_postponed)
             return
         self._works.add(result.works, None)
         changes = bool(batches) and api.is_clients_write
@@ -206,20 +216,33 @@ class Decisions:
         """Drop what is only for a client that has gone."""
         self._works.abandon(token)
 
-    def _next_work(self) -> InWork | None:
-        """Return the work to continue now. Only the active controller writes, and not while too much that
-        works have written isn't committed yet."""
+    def _next_work(self) -> InWork | Postponed | None:
+        """Return what goes on now. Only the active controller writes, and not while too much that works, or
+        clients, have written isn't committed yet."""
         if not self._works:
             return None
-        has_room = self._uncommitted.records < MOST_UNCOMMITTED_RECORDS
-        may_write = self.is_active and self._core.accepts_proposals and has_room
-        return self._works.next(may_write=may_write)
+        may_go = {WorkFor.READERS}
+        if self.is_active and self._core.accepts_proposals and not self._is_full(self._of_works):
+            may_go.add(WorkFor.CLUSTER)
+            if not self._is_full(self._of_clients):
+                may_go.add(WorkFor.CLIENTS)
+        return self._works.next(may_go)
+
+    @staticmethod
+    def _is_full(uncommitted: Uncommitted) -> bool:
+        return uncommitted.records >= MOST_UNCOMMITTED_RECORDS
 
     def continue_work(self) -> None:
-        """Decide the next piece of a work, if there is one that may go on."""
-        in_work = self._next_work()
-        if in_work is None:
-            return
+        """Decide the next piece of a work, or begin a postponed request, if one may go on."""
+        match self._next_work():
+            case Postponed() as postponed:
+                self._works.had_turn(postponed, has_ended=True)
+                request = postponed.request
+                self._begin(request, self._make_context(request.caller), was_postponed=True)
+            case InWork() as in_work:
+                self._continue(in_work)
+
+    def _continue(self, in_work: InWork) -> None:
         work, request = in_work.work, in_work.request
         self._state.next_offset = self._core.log_end_offset
         try:
@@ -240,7 +263,7 @@ class Decisions:
             return
         start_offset = self._core.log_end_offset
         self._append(batches, request.request if request else None, piece.response)
-        self._uncommitted.add(start_offset, self._core.log_end_offset)
+        self._of_works.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(piece.session_changes)
         in_work.has_written |= bool(batches)
         self._works.had_turn(in_work, has_ended=piece.is_last)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable
 from enum import Enum
 from typing import Final
 
 import msgspec
 
-from kraft_wire.controller.decision.context import Context, ControllerState, Result
-from kraft_wire.controller.decision.work import Piece, Work, WorkKey, WorkKind
+from kraft_wire.controller.decision.context import ControllerState
+from kraft_wire.controller.decision.work import Work, WorkKey
 from kraft_wire.controller.forwarding.envelope import Forwarded
 from kraft_wire.controller.node.events import ApiRequest
 
@@ -27,8 +27,8 @@ class WorkFor(Enum):
 
 
 class InWork(msgspec.Struct, eq=False):
-    """A work, and the request that its last piece answers. ``has_written`` says whether it has written any
-    records."""
+    """A work, and the request that its last piece answers; None if nobody waits for it. ``has_written`` says
+    whether it has written any records."""
 
     work: Work
     request: ApiRequest | None
@@ -36,27 +36,17 @@ class InWork(msgspec.Struct, eq=False):
     has_written: bool = False
 
 
-class LaterWork:
-    """The work of a read that is begun when it is its turn."""
+class Postponed(msgspec.Struct, eq=False):
+    """A request of which nothing is decided yet."""
 
-    key: Final = WorkKey(WorkKind.READ)
-
-    def __init__(self, begin: Callable[[], Result]) -> None:
-        self._begin = begin
-        self._begun: Work | None = None
-
-    def decide(self, state: ControllerState, context: Context) -> Piece:
-        """Decide the next piece."""
-        if self._begun is not None:
-            return self._begun.decide(state, context)
-        result = self._begin()
-        if result.response is None:
-            (self._begun,) = result.works
-        return Piece((), self._begun is None, response=result.response, shown_end=result.shown_end)
+    request: ApiRequest
+    is_for: WorkFor
+    has_written: bool = False
 
 
 class WorkQueue:
-    """The works in progress. ``state.in_work`` always counts the keys of those that write.
+    """The works in progress, and postponed requests. ``state.in_work`` always counts the keys of works that
+    write.
 
     Works of the cluster, such as fencing a broker, have most turns, however many clients' works there are.
     Those that only read go on one after the other: each holds its response, which may be large, until it
@@ -64,13 +54,16 @@ class WorkQueue:
     """
 
     def __init__(self, state: ControllerState) -> None:
-        self._queues: dict[WorkFor, OrderedDict[InWork, None]] = {each: OrderedDict() for each in WorkFor}
-        self._by_token: dict[Hashable, InWork] = {}
+        self._queues: dict[WorkFor, OrderedDict[InWork | Postponed, None]] = {
+            each: OrderedDict() for each in WorkFor
+        }
+        self._by_token: dict[Hashable, InWork | Postponed] = {}
         """The works of clients, by the token of the answer that they wait for."""
         self._keys: Counter[WorkKey] = Counter()
         state.in_work = self._keys
         self._turns = 0
         self._turns_of_others = 0
+        self._postponed = 0
 
     def __bool__(self) -> bool:
         return any(self._queues.values())
@@ -82,21 +75,34 @@ class WorkQueue:
         is_for: WorkFor = WorkFor.CLUSTER,
         *,
         has_written: bool = False,
+        is_next: bool = False,
     ) -> None:
-        """Let works take turns from now on."""
+        """Let works take turns from now on; of those that are for the same, this ``is_next``."""
         for work in works:
             in_work = InWork(work, request, is_for, has_written)
             self._queues[is_for][in_work] = None
+            if is_next:
+                self._queues[is_for].move_to_end(in_work, last=False)
             if is_for is not WorkFor.READERS:
                 self._keys[work.key] += 1
             if request is not None and is_for is not WorkFor.CLUSTER:
                 self._by_token[_token_of(request)] = in_work
 
-    def next(self, *, may_write: bool) -> InWork | None:
-        """Return the work whose turn it is, of those that may go on."""
-        waiting = [
-            queue for each, queue in self._queues.items() if queue and (may_write or each is WorkFor.READERS)
-        ]
+    def postpone(self, request: ApiRequest, is_for: WorkFor) -> None:
+        """Let a client's request take a turn, in which it is begun."""
+        postponed = Postponed(request, is_for)
+        self._queues[is_for][postponed] = None
+        self._by_token[_token_of(request)] = postponed
+        self._postponed += is_for is WorkFor.CLIENTS
+
+    @property
+    def has_postponed_writes(self) -> bool:
+        """Whether there are clients' writes that aren't begun."""
+        return self._postponed > 0
+
+    def next(self, may_go: Container[WorkFor]) -> InWork | Postponed | None:
+        """Return what has its turn, of the works for those that may go on."""
+        waiting = [queue for each, queue in self._queues.items() if queue and each in may_go]
         if not waiting:
             return None
         others = [queue for queue in waiting if queue is not self._queues[WorkFor.CLUSTER]]
@@ -104,7 +110,7 @@ class WorkQueue:
             return next(iter(others[self._turns_of_others % len(others)]))
         return next(iter(waiting[0]))
 
-    def had_turn(self, in_work: InWork, *, has_ended: bool) -> None:
+    def had_turn(self, in_work: InWork | Postponed, *, has_ended: bool) -> None:
         """Let others have their turn. Drops a work that has ended."""
         self._turns += 1
         self._turns_of_others += in_work.is_for is not WorkFor.CLUSTER
@@ -120,19 +126,22 @@ class WorkQueue:
             self._drop(in_work)
 
     def clear(self) -> list[ApiRequest]:
-        """Drop all works. Returns the requests that they would have answered."""
+        """Drop everything. Returns the requests that would have been answered."""
         dropped = [in_work.request for queue in self._queues.values() for in_work in queue]
         for queue in self._queues.values():
             queue.clear()
         self._by_token.clear()
         self._keys.clear()
+        self._postponed = 0
         return [request for request in dropped if request is not None]
 
-    def _drop(self, in_work: InWork) -> None:
+    def _drop(self, in_work: InWork | Postponed) -> None:
         del self._queues[in_work.is_for][in_work]
         if in_work.request is not None:
             self._by_token.pop(_token_of(in_work.request), None)
-        if in_work.is_for is not WorkFor.READERS:
+        if isinstance(in_work, Postponed):
+            self._postponed -= in_work.is_for is WorkFor.CLIENTS
+        elif in_work.is_for is not WorkFor.READERS:
             key = in_work.work.key
             self._keys[key] -= 1
             if not self._keys[key]:
@@ -146,14 +155,14 @@ def _token_of(request: ApiRequest) -> Hashable:
 
 
 class Uncommitted:
-    """The records that works have written and that aren't committed yet."""
+    """Records that works, or clients, have written and that aren't committed yet."""
 
     def __init__(self) -> None:
         self._pieces: deque[tuple[int, int]] = deque()
         self.records = 0
 
     def add(self, start_offset: int, end_offset: int) -> None:
-        """Note the records of a piece."""
+        """Note the records of a decision."""
         if end_offset > start_offset:
             self._pieces.append((end_offset, end_offset - start_offset))
             self.records += end_offset - start_offset

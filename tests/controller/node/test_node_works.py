@@ -169,10 +169,76 @@ def test_clients_writes_that_are_not_committed_hold_no_work_up(
 ) -> None:
     monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 50)
     beat(controller, 1, stop=True)
-    controller.ask("bulk", CreateTopicsRequest(topics=[CreatableTopic("bulk", 100, 1)]), 7)
+    ask_for_topic(controller, "bulk", partitions=100)
     left = with_broker(controller, 1)
     controller.tick()
     assert with_broker(controller, 1) < left
+
+
+def ask_for_topic(controller: LoneController, name: str, partitions: int = 1) -> None:
+    controller.ask(name, CreateTopicsRequest(topics=[CreatableTopic(name, partitions, 1)]), 7)
+
+
+def has_topic(controller: LoneController, name: str) -> bool:
+    return controller.state.metadata.topics.by_name(name) is not None
+
+
+def test_clients_writes_wait_while_too_much_of_theirs_is_not_committed(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the leadership were lost, all of that would be undone in one step."""
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 50)
+    ask_for_topic(controller, "large", partitions=100)
+    for name in ("a", "b"):
+        ask_for_topic(controller, name)
+    controller.tick()
+    assert has_topic(controller, "large") and not has_topic(controller, "a")
+    controller.flush()
+    ask_for_topic(controller, "c")
+    assert not has_topic(controller, "c"), "those that waited come first"
+    for name in ("a", "b", "c"):
+        controller.tick()
+        assert has_topic(controller, name)
+    controller.flush()
+    assert [controller.answer(name, CreateTopicsResponse).topics[0].error_code for name in "abc"] == [0] * 3
+    ask_for_topic(controller, "d")
+    assert has_topic(controller, "d")
+
+
+def test_requests_of_brokers_do_not_wait_for_what_clients_wrote(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 50)
+    ask_for_topic(controller, "large", partitions=100)
+    end = controller.node.core.log_end_offset
+    controller.ask("new broker", register_broker(9), 4)
+    assert controller.node.core.log_end_offset > end
+
+
+def test_a_write_that_waits_is_refused_when_the_leadership_is_lost(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 50)
+    for name in ("large", "waits"):
+        ask_for_topic(controller, name, partitions=100)
+    lose_leadership(controller)
+    for name in ("large", "waits"):
+        (topic,) = controller.answer(name, CreateTopicsResponse).topics
+        assert topic.error_code == ErrorCode.NOT_CONTROLLER
+        assert not has_topic(controller, name)
+
+
+def test_a_write_that_waits_is_not_begun_for_a_client_that_has_gone(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 50)
+    for name in ("large", "gone", "here"):
+        ask_for_topic(controller, name, partitions=100)
+    controller.step(RequestAbandoned("gone"))
+    controller.flush()
+    for _ in range(3):
+        controller.tick()
+    assert has_topic(controller, "here") and not has_topic(controller, "gone")
 
 
 def ask_for_ten_topics(controller: LoneController, name: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
 from kraft_wire.controller.node.events import ApiRequest, Caller
-from kraft_wire.controller.node.works import InWork, WorkFor, WorkQueue
+from kraft_wire.controller.node.works import WorkFor, WorkQueue
 from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
 from tests.controller.controller_harness import Harness
 
@@ -69,8 +69,8 @@ def add(
 
 def turn(queue: WorkQueue, *, may_write: bool = True, has_ended: bool = False) -> Hashable:
     """Let the next work have its turn. Returns the token of its request."""
-    in_work = queue.next(may_write=may_write)
-    assert isinstance(in_work, InWork) and in_work.request is not None
+    in_work = queue.next(set(WorkFor) if may_write else {WorkFor.READERS})
+    assert in_work is not None and in_work.request is not None
     queue.had_turn(in_work, has_ended=has_ended)
     return in_work.request.token
 
@@ -83,7 +83,7 @@ def test_writes_have_turns_one_after_the_other_and_reads_end_first(queue: WorkQu
         add(queue, token, READ, WorkFor.READERS)
     assert [turn(queue, may_write=False) for _ in range(2)] == ["r", "r"]
     assert [turn(queue, may_write=False, has_ended=True) for _ in range(2)] == ["r", "s"]
-    assert queue.next(may_write=False) is None
+    assert queue.next({WorkFor.READERS}) is None
     assert [turn(queue, has_ended=True) for _ in range(3)] == ["b", "c", "a"]
     assert not queue
 
@@ -122,3 +122,40 @@ def test_an_abandoned_request_is_found_without_a_look_at_the_others(queue: WorkQ
     assert Token.comparisons < 5_000
     tokens = [request.token for request in queue.clear()]
     assert [token.number for token in tokens if isinstance(token, Token)] == list(range(1, 1_000, 2))
+
+
+def postpone(queue: WorkQueue, token: Hashable, is_for: WorkFor = WorkFor.CLIENTS) -> None:
+    request = ApiRequest(token, CreateTopicsRequest.API_KEY, 7, CreateTopicsRequest(), Caller(listener=""))
+    queue.postpone(request, is_for)
+
+
+def test_postponed_requests_have_turns_and_count_as_no_work(state: ControllerState, queue: WorkQueue) -> None:
+    add(queue, "a")
+    postpone(queue, "b")
+    assert state.in_work == {CREATE: 1} and queue.has_postponed_writes
+    assert [turn(queue), turn(queue, has_ended=True), turn(queue)] == ["a", "b", "a"]
+    assert not queue.has_postponed_writes
+
+
+def test_postponed_reads_are_no_postponed_writes(queue: WorkQueue) -> None:
+    postpone(queue, "read", WorkFor.READERS)
+    assert queue and not queue.has_postponed_writes
+
+
+def test_a_postponed_request_is_abandoned_or_dropped_with_all_others(queue: WorkQueue) -> None:
+    for token in ("a", "b", "c"):
+        postpone(queue, token)
+    queue.abandon("a")
+    assert turn(queue, has_ended=True) == "b" and queue.has_postponed_writes
+    assert [request.token for request in queue.clear()] == ["c"]
+    assert not queue.has_postponed_writes
+
+
+def test_a_read_that_was_postponed_is_completed_before_the_next_one_begins(queue: WorkQueue) -> None:
+    """Each that has begun holds its response."""
+    postpone(queue, "a", WorkFor.READERS)
+    postpone(queue, "b", WorkFor.READERS)
+    assert turn(queue, has_ended=True) == "a"
+    request = ApiRequest("a", CreateTopicsRequest.API_KEY, 7, CreateTopicsRequest(), Caller(listener=""))
+    queue.add([SomeWork(READ)], request, WorkFor.READERS, is_next=True)
+    assert [turn(queue, has_ended=True), turn(queue)] == ["a", "b"]

@@ -14,9 +14,9 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
 from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest, TopicData
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
-from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.server.network.places import MOST_BYTES, SMALL_BYTES, Places
 from kraft_wire.wire.headers import encode_request
@@ -95,9 +95,9 @@ async def test_nothing_else_waits_for_large_requests() -> None:
 
 async def test_a_request_that_is_answered_at_once_leaves_room_at_once() -> None:
     """Its client may send another."""
-    topics = [MetadataRequestTopic(name=name) for name in names(MOST_BYTES)]
+    topics = [TopicData(topic_name=name) for name in names(MOST_BYTES)]
     async with connected_clients(2, shared()) as (first, second):
-        await first.send(MetadataRequest(topics=topics), 12)
+        await first.send(DescribeQuorumRequest(topics), 2)
         await first.wait_for_requests(1)
         await second.send(creation(MOST_BYTES), VERSION)
         await second.wait_for_requests(1)
