@@ -83,18 +83,19 @@ class Slot:
         "_side",
         "api_key",
         "correlation_id",
+        "decoded_bytes",
         "payload",
-        "request_bytes",
         "rest",
         "unencoded",
         "version",
     )
 
     def __init__(
-        self, side: ServerSide, api_key: int, version: int, correlation_id: int, request_bytes: int
+        self, side: ServerSide, api_key: int, version: int, correlation_id: int, decoded_bytes: int
     ) -> None:
         self._side = side
-        self.request_bytes = request_bytes
+        self.decoded_bytes = decoded_bytes
+        """What the request takes in memory, about, until it is answered."""
         self.api_key = api_key
         self.version = version
         """The version of the response."""
@@ -260,7 +261,8 @@ class ServerSide:
         """
         header, body_offset = decode_request_header(whole)
         api_key, version = header.request_api_key, header.request_api_version
-        slot = Slot(self, api_key, version, header.correlation_id, len(whole))
+        size_bytes = decoded_bytes(len(whole))
+        slot = Slot(self, api_key, version, header.correlation_id, size_bytes)
         api = self._find_api(api_key, version)
         message: Message
         refused = None
@@ -273,7 +275,7 @@ class ServerSide:
             message, slot.version = ApiVersionsRequest(), 0
         else:
             raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
-        self._decoded_bytes += decoded_bytes(len(whole))
+        self._decoded_bytes += size_bytes
         self._slots.append(slot)
         return Request(slot, api_key, version, header.client_id or "", message, refused)
 
@@ -281,8 +283,8 @@ class ServerSide:
 
     def answered(self, slot: Slot, size_bytes: int) -> None:
         """Take note that a slot got its response: its request isn't in memory any more."""
-        self._decoded_bytes -= decoded_bytes(slot.request_bytes)
-        slot.request_bytes = 0
+        self._decoded_bytes -= slot.decoded_bytes
+        slot.decoded_bytes = 0
         self._unsent.add(size_bytes, slot.rest)
         self._ready()
 
@@ -320,10 +322,12 @@ class ServerSide:
         if self._unsent.has_following:
             return self._unsent.take_following()
         ready: list[bytes] = []
-        while self._slots and self._slots[0].payload is not None and not self._unsent.has_following:
+        while self._slots and self._slots[0].payload is not None:
             beginning, rest = self._slots.popleft().take()
             ready.append(beginning)
-            self._unsent.follow(rest)
+            if rest:
+                self._unsent.follow(rest)
+                break
         return self._unsent.take(ready[0] if len(ready) == 1 else b"".join(ready))
 
     def sent(self, size_bytes: int) -> None:

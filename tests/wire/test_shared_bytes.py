@@ -132,12 +132,17 @@ def test_a_request_counts_until_it_is_answered() -> None:
     connection = Connection()
     slot = connection.fetch()
     held = connection.server.held_bytes
-    assert held == decoded_bytes(slot.request_bytes) > slot.request_bytes
+    assert held == slot.decoded_bytes > 0
     connection.fetch()
     assert connection.server.held_bytes == 2 * held
     slot.answer(answer(b""))
     connection.send_all()
     assert connection.server.held_bytes == held
+
+
+def test_a_small_request_counts_several_times_and_a_long_value_twice() -> None:
+    assert decoded_bytes(1_000) == 8_000
+    assert 2 << 26 < decoded_bytes(1 << 26) < 3 << 26
 
 
 def test_the_parts_of_a_response_are_its_bytes() -> None:
