@@ -206,7 +206,7 @@ class Connection:
                 while not self._wire.has_room or self._is_busy:
                     self._note_held()
                     await self._room_made()
-                if not await self._take_place(whole):
+                if len(whole) >= SMALL_BYTES and not await self._take_place(whole):
                     return
                 if not self._turns.is_over:
                     self._serve(self._wire.take(whole))
@@ -220,7 +220,7 @@ class Connection:
     async def _take_place(self, whole: bytes) -> bool:
         """Wait until a client's large request may be begun. Return False if the client is gone."""
         api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
-        if len(whole) < SMALL_BYTES or (api is not None and api.is_from_cluster):
+        if api is not None and api.is_from_cluster:
             return True
         self._note_held()
         await self._places.enter(len(whole))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection
-from typing import Protocol
+from typing import Final, Protocol
 
 from kraft_wire.wire.server_side import HELD_BYTES_KEY
 from kraft_wire.wire.shared_bytes import SharedBytes
+
+
+COUNTED_FROM: Final = 4096
+"""A connection that holds less doesn't count."""
 
 
 class Holder(Protocol):
@@ -47,6 +51,10 @@ class HeldBytes:
     def note(self, holder: Holder) -> None:
         """Take note that a connection holds more or less than before."""
         own = holder.held_bytes
+        if own < COUNTED_FROM and not holder.shared:
+            if holder in self._own:
+                self.forget(holder)
+            return
         held = own + sum(map(self._note_shared, holder.shared))
         own_before = self._own.get(holder, 0)
         if own == own_before and held == self._all.get(holder, 0):
