@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from kraft_wire.wire.server_side import HELD_BYTES_KEY
 from kraft_wire.wire.shared_bytes import SharedBytes
 
-
 COUNTED_FROM: Final = 4096
 """A connection that holds less doesn't count."""
 
