@@ -214,10 +214,12 @@ def test_a_broker_that_shuts_down_leaves_no_partition_offline(cluster: Cluster, 
     assert not any(record.concerns(leader=-1) for record in changes), "a partition was offline"
     cluster.wait_for_isr("steady", {1})
     assert len(clients.consume(cluster.brokers[1].address, "steady", 2)) == produced
+    clients.create_topic(cluster.admin(), "made-meanwhile", 4, len(BROKERS))
 
     broker.start()
     broker.wait_until_ready()
     cluster.wait_for_isr("steady", BROKERS)
+    cluster.wait_for_isr("made-meanwhile", BROKERS)
     cluster.wait_for_brokers(BROKERS)
 
 
