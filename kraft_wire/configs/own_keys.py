@@ -6,7 +6,10 @@ from typing import Final
 
 from kraft_wire.configs.types import ConfigKey
 from kraft_wire.wire.entry_count import LIMIT_KEY, MAX_REQUEST_ENTRIES
-from kraft_wire.wire.server_side import HELD_BYTES_KEY, MAX_HELD_BYTES
+
+HELD_BYTES_KEY: Final = "kraft.wire.max.held.bytes"
+MAX_HELD_BYTES: Final = 512 * 1024 * 1024
+"""Of requests and unsent responses of all connections of a server together."""
 
 OWN_KEYS: Final = {
     key.name: key
@@ -25,7 +28,8 @@ OWN_KEYS: Final = {
             str(MAX_HELD_BYTES),
             minimum=1,
             documentation="The most bytes of requests and unsent responses of all connections. A request in"
-            " work counts with eight times its size. Above it, the connection that holds most is dropped.",
+            " work counts with up to eight times its size. Above the limit, the connection that holds most is"
+            " dropped.",
         ),
         ConfigKey(
             LIMIT_KEY,

@@ -47,12 +47,8 @@ MAX_IN_FLIGHT: Final = 128
 """Requests of one connection that may be without a response that has left."""
 MAX_UNSENT_BYTES: Final = 1024 * 1024
 """Bytes of responses from which on no further request is taken."""
-MAX_HELD_BYTES: Final = 512 * 1024 * 1024
-"""Bytes of requests and unsent responses of all connections of a server together."""
 _DECODED_FACTOR: Final = 8
 _MOST_BYTES_OF_ITEMS: Final = 16 * 1024 * 1024
-HELD_BYTES_KEY: Final = "kraft.wire.max.held.bytes"
-"""The configuration key of that limit."""
 
 
 class ServedApi(msgspec.Struct, frozen=True, gc=False):
@@ -341,6 +337,11 @@ class ServerSide:
         return self._frames.buffered_bytes + self._decoded_bytes + self._unsent.own_bytes
 
     @property
+    def in_work_bytes(self) -> int:
+        """The part of ``held_bytes`` that is of decoded requests without a response."""
+        return self._decoded_bytes
+
+    @property
     def shared(self) -> Collection[SharedBytes]:
         """The parts of unsent responses that other connections may have, too."""
         return self._unsent.shared
@@ -370,6 +371,7 @@ class ServerSide:
             slot.payload = slot.unencoded = None
             slot.rest = ()
         self._slots.clear()
+        self._unsent.close()
         self._unsent = Unsent()
-        self._decoded_bytes = 0
+        self._decoded_bytes = self._unencoded = 0
         self._frames = FrameReader(0)

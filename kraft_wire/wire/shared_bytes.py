@@ -13,12 +13,16 @@ SHARED_FROM: Final = 16 * 1024
 
 
 class SharedBytes:
-    """Bytes that are part of responses. They are freed with the last response that has them."""
+    """Bytes that are part of responses. They are freed with the last response that has them.
 
-    __slots__ = ("__weakref__", "data")
+    ``uses`` is the number of responses that have them and aren't sent.
+    """
+
+    __slots__ = ("__weakref__", "data", "uses")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.uses = 0
 
 
 Part = bytes | SharedBytes

@@ -32,6 +32,7 @@ class Unsent:
             self.size_bytes += size_of(part)
             if isinstance(part, SharedBytes):
                 self.shared.append(part)
+                part.uses += 1
             else:
                 self.own_bytes += len(part)
 
@@ -54,6 +55,12 @@ class Unsent:
         self._taken_left_bytes = size_of(part)
         return part.data if isinstance(part, SharedBytes) else part
 
+    def close(self) -> None:
+        """Use no shared bytes any more: nothing will be sent."""
+        for part in self.shared:
+            part.uses -= 1
+        self.shared.clear()
+
     def sent(self, size_bytes: int) -> None:
         """Count bytes that were taken as sent."""
         self.size_bytes -= size_bytes
@@ -61,7 +68,7 @@ class Unsent:
         if self._taken_left_bytes:
             return
         if isinstance(self._taken, SharedBytes):
-            self.shared.popleft()
+            self.shared.popleft().uses -= 1
         else:
             self.own_bytes -= len(self._taken)
         self._taken = b""

@@ -22,7 +22,7 @@ from kraft_wire.controller.reading.consumer_fetch import (
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 from kraft_wire.raft.core import RaftCore
-from kraft_wire.raft.leader.waiting import Waiting
+from kraft_wire.raft.waiting import Waiting
 from kraft_wire.security.authorization import AclOperation, topic_resource
 
 

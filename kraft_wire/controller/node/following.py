@@ -83,5 +83,6 @@ class LogFollower:
         self._loading = None
         self._outbox.emit(FreeState(self._state.metadata))
         self._state.metadata = event.metadata
+        self._snapshots.replaced()
         self.applied_end = event.snapshot_id.end_offset
         return True

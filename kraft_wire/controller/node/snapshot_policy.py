@@ -56,6 +56,11 @@ class SnapshotPolicy:
         self._bytes_since = 0
         self._started_ms = None
 
+    def replaced(self) -> None:
+        """Forget what was counted: a snapshot of another node covers it."""
+        self._bytes_begun = self._bytes_since = 0
+        self._started_ms = None
+
     def written(self) -> None:
         """Allow the next snapshot, because the last one is complete."""
         self._in_progress = False

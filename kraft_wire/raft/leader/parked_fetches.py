@@ -7,8 +7,8 @@ from collections.abc import Hashable
 import msgspec
 
 from kraft_wire.protocol.messages.fetch_request import FetchPartition
-from kraft_wire.raft.leader.waiting import Waiting
 from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.waiting import Waiting
 
 
 class FetchCall(msgspec.Struct, frozen=True):

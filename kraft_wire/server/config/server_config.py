@@ -14,6 +14,7 @@ from pathlib import Path
 import javaproperties
 import msgspec
 
+from kraft_wire.configs.own_keys import MAX_HELD_BYTES
 from kraft_wire.controller.settings import Settings
 from kraft_wire.raft.config import QuorumTimings
 from kraft_wire.server.config.controller_listeners import (
@@ -28,7 +29,6 @@ from kraft_wire.server.config.endpoints import (
 )
 from kraft_wire.server.config.reader import ConfigError, ConfigReader, config_key
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
-from kraft_wire.wire.server_side import MAX_HELD_BYTES
 
 QUORUM_PREFIX = "controller.quorum."
 VOTERS = f"{QUORUM_PREFIX}voters"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 import msgspec
 import trio
 
+from kraft_wire.configs.own_keys import MAX_HELD_BYTES
 from kraft_wire.controller.decision.api_table import Api, ApiTable
 from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.controller.reading.consumer_fetch import is_of_replica
@@ -25,13 +26,13 @@ from kraft_wire.protocol.registry import api_name
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import Mistakes
 from kraft_wire.server.network.held_bytes import HeldBytes
-from kraft_wire.server.network.places import SMALL_BYTES, Places
+from kraft_wire.server.network.places import SMALL_BYTES, Place, Places
 from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries
-from kraft_wire.wire.server_side import MAX_HELD_BYTES, Request, ServedApi, ServerSide, Slot
+from kraft_wire.wire.server_side import Request, ServedApi, ServerSide, Slot
 from kraft_wire.wire.shared_bytes import SharedBytes
 
 API_KEY_BYTES = 2
@@ -121,7 +122,8 @@ class Connection:
         self._mistakes = shared.mistakes
         self._wire = ServerSide(shared.find_api, self._limits.max_frame_bytes, self._answered, self._give_up)
         self._in_work: Slot | None = None
-        self._place_bytes = 0
+        self._place: Place | None = None
+        self._placed: Slot | None = None
         self._fetches_as_consumer = False
         self._waiting_bytes = 0
         self._scope = trio.CancelScope()
@@ -159,6 +161,11 @@ class Connection:
         return self._wire.held_bytes + self._waiting_bytes
 
     @property
+    def in_work_bytes(self) -> int:
+        """The part of ``held_bytes`` that is of requests that aren't answered."""
+        return self._wire.in_work_bytes
+
+    @property
     def shared(self) -> Collection[SharedBytes]:
         """The parts of responses that other connections may hold, too."""
         return self._wire.shared
@@ -185,7 +192,8 @@ class Connection:
         self._wire.close()
         self._waiting_bytes = 0
         self._held.forget(self)
-        self._leave_place()
+        if self._place is not None:
+            self._place.leave()
         self._room.set()
         for slot in unanswered:
             self._abandon(slot)
@@ -193,58 +201,54 @@ class Connection:
     # Requests.
 
     async def _read(self) -> None:
-        while (data := await receive(self._stream)) and not self._closed:
+        while data := await receive(self._stream):
             self._received_at_s = trio.current_time()
             self._wire.receive(data)
             turn_ends_s = self._received_at_s + TURN_S
-            while (whole := self._wire.next_frame()) is not None:
+            while not self._closed and (whole := self._wire.next_frame()) is not None:
                 self._waiting_bytes = len(whole)
                 if trio.current_time() > turn_ends_s:
                     self._note_held()
                     await trio.lowlevel.checkpoint()
                     turn_ends_s = trio.current_time() + TURN_S
-                while not self._wire.has_room or self._is_busy:
+                is_large = len(whole) >= SMALL_BYTES
+                while not self._wire.has_room or self._is_busy or (is_large and self._place is not None):
                     self._note_held()
                     await self._room_made()
-                if len(whole) >= SMALL_BYTES and not await self._take_place(whole):
-                    return
+                if is_large:
+                    await self._take_place(whole)
                 if not self._turns.is_over:
-                    self._serve(self._wire.take(whole))
+                    self._serve(whole)
                 else:
                     turn_ends_s = -math.inf  # the pass is long: the next request is for the next pass
-                    if not await self._serve_in_long_pass(whole):
-                        return
+                    await self._serve_in_long_pass(whole)
                 self._waiting_bytes = 0
+            if self._closed:
+                return
             self._note_held()
 
-    async def _take_place(self, whole: bytes) -> bool:
-        """Wait until a client's large request may be begun. Return False if the client is gone."""
+    async def _take_place(self, whole: bytes) -> None:
+        """Wait until a client's large request may be begun."""
         api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
-        if api is not None and api.is_from_cluster:
-            return True
-        self._note_held()
-        await self._places.enter(len(whole))
-        self._place_bytes = len(whole)
-        return not self._closed and not self._is_gone()
+        if self._closed or (api is not None and api.is_from_cluster):
+            return
+        self._place = self._places.ask(len(whole))
+        if not self._place.is_granted:
+            self._note_held()
+            await self._place.wait()
+            self._close_if_gone()
 
-    def _leave_place(self) -> None:
-        size_bytes, self._place_bytes = self._place_bytes, 0
-        if size_bytes:
-            self._places.leave(size_bytes)
-
-    async def _serve_in_long_pass(self, whole: bytes) -> bool:
-        """Serve a request, after those that have their turn before it. Return False if the client is gone."""
+    async def _serve_in_long_pass(self, whole: bytes) -> None:
+        """Serve a request, after those that have their turn before it."""
         if not self._has_to_wait(whole):
-            self._serve(self._wire.take(whole))
-            return True
+            self._serve(whole)
+            return
         self._note_held()
         await self._turns.wait()
-        if self._is_gone():
-            return False
+        self._close_if_gone()
         began_s = time.perf_counter()
-        self._serve(self._wire.take(whole))
+        self._serve(whole)
         self._turns.note(time.perf_counter() - began_s)
-        return True
 
     def _has_to_wait(self, whole: bytes) -> bool:
         """Whether others have their turn before this request. Those of brokers and controllers don't wait.
@@ -264,23 +268,31 @@ class Connection:
         """Whether a request of this client is in work that must be answered before the next one is begun."""
         return self._in_work is not None and not self._in_work.is_answered
 
-    def _is_gone(self) -> bool:
-        """Whether the client has closed the connection, even if there are still bytes to read."""
+    def _close_if_gone(self) -> None:
+        """Do nothing for a client that has closed the connection, even if there are still bytes to read."""
+        if self._closed:
+            return
         poll = select.poll()
         poll.register(self._stream.socket.fileno(), select.POLLRDHUP)
-        return bool(poll.poll(0))
+        if poll.poll(0):
+            self._end()
+            self._free()
 
-    def _serve(self, request: Request) -> None:
-        if request.refused is None:
-            if isinstance(request.message, FetchRequest):
-                self._fetches_as_consumer = not is_of_replica(request.message)
-            self._submit(self._api_request(request))
-            if self._must_be_answered_first(request):
-                self._in_work = request.slot
-        else:
+    def _serve(self, whole: bytes) -> None:
+        """Begin a request, unless the connection was closed while it waited: then nobody would abandon it."""
+        if self._closed:
+            return
+        request = self._wire.take(whole)
+        if self._place is not None:
+            self._placed = request.slot
+        if request.refused is not None:
             self._refuse(request, request.refused)
-        if not self._is_busy:
-            self._leave_place()
+            return
+        if isinstance(request.message, FetchRequest):
+            self._fetches_as_consumer = not is_of_replica(request.message)
+        self._submit(self._api_request(request))
+        if self._must_be_answered_first(request):
+            self._in_work = request.slot
 
     def _must_be_answered_first(self, request: Request) -> bool:
         api: Api | None = self._apis[request.api_key]
@@ -305,11 +317,17 @@ class Connection:
 
     # Responses.
 
+    def _leave_place(self) -> None:
+        """Give the place of a large request back when it is answered."""
+        if self._placed is not None and self._placed.is_answered:
+            assert self._place is not None
+            self._place.leave()
+            self._place = self._placed = None
+
     def _answered(self) -> None:
         """Send the next response, if it is ready."""
         if not self._closed:
-            if self._place_bytes and not self._is_busy:
-                self._leave_place()
+            self._leave_place()
             self._sender.send_ready()
             if self._wire.has_slots or self._sender.is_sending:
                 self._note_held()
@@ -365,7 +383,7 @@ class Connection:
             await trio.lowlevel.checkpoint()
             if trio.current_time() < self._idle_at_s():
                 continue
-            if self._sender.is_sending or not self._wire.has_slots:
+            if self._sender.is_sending or not (self._wire.has_slots or self._waiting_bytes):
                 self._report_silence()
                 break
             again_s = trio.current_time() + max(self._limits.max_idle_seconds, WAITING_CLIENT_S)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Collection
 from typing import Final, Protocol
 
-from kraft_wire.wire.server_side import HELD_BYTES_KEY
+from kraft_wire.configs.own_keys import HELD_BYTES_KEY
 from kraft_wire.wire.shared_bytes import SharedBytes
 
 COUNTED_FROM: Final = 4096
 """A connection that holds less doesn't count."""
+IN_WORK_RANK: Final = 16
+"""A request in work counts with up to eight times its size, and ranks with half of it: below those that
+wait."""
 
 
 class Holder(Protocol):
@@ -19,6 +23,10 @@ class Holder(Protocol):
     @property
     def held_bytes(self) -> int:
         """The bytes that only it holds now."""
+
+    @property
+    def in_work_bytes(self) -> int:
+        """The part of these that is of requests in work."""
 
     @property
     def shared(self) -> Collection[SharedBytes]:
@@ -32,13 +40,14 @@ class HeldBytes:
     """The bytes that all connections hold. Above the limit those that hold most are dropped.
 
     So clients that send unfinished requests, or don't read, cost themselves and not others. What several
-    hold counts once, until the last of them has sent it.
+    hold counts once, until the last of them has sent it. Requests in work are dropped last: they end by
+    themselves, and so the others can.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._own: dict[Holder, int] = {}
-        self._all: dict[Holder, int] = {}
+        self._rank: dict[Holder, int] = {}
         self._shared: weakref.WeakSet[SharedBytes] = weakref.WeakSet()
         self._total = 0
 
@@ -54,19 +63,21 @@ class HeldBytes:
             if holder in self._own:
                 self.forget(holder)
             return
-        held = own + sum(map(self._note_shared, holder.shared))
-        own_before = self._own.get(holder, 0)
-        if own == own_before and held == self._all.get(holder, 0):
-            return
-        self._total += own - own_before
-        self._own[holder], self._all[holder] = own, held
+        self._total += own - self._own.get(holder, 0)
+        self._own[holder] = own
+        self._rank[holder] = (
+            own
+            - holder.in_work_bytes
+            + holder.in_work_bytes // IN_WORK_RANK
+            + sum(map(self._note_shared, set(holder.shared)))
+        )
         if self._total > self._max_bytes:
             self._drop_largest()
 
     def forget(self, holder: Holder) -> None:
         """Take note that a connection is over, and holds nothing any more."""
         self._total -= self._own.pop(holder, 0)
-        self._all.pop(holder, None)
+        self._rank.pop(holder, None)
 
     def _note_shared(self, shared: SharedBytes) -> int:
         size_bytes = len(shared.data)
@@ -82,17 +93,17 @@ class HeldBytes:
     def _drop_largest(self) -> None:
         """Drop connections until enough is free, or will be when this answer is made: it holds its parts."""
         excess = self._total - self._max_bytes
-        while excess > 0 and self._all:
-            largest = max(self._all, key=self._all.__getitem__)
+        while excess > 0 and self._rank:
+            largest = max(self._rank, key=self._rank.__getitem__)
             reason = (
                 f"all connections together hold {self._max_bytes + excess} bytes, this one most of them, and "
                 f"{HELD_BYTES_KEY} allows {self._max_bytes}"
             )
-            parts = tuple(largest.shared)
-            excess -= self._own[largest]
+            excess -= self._own[largest] + _bytes_only_of(largest)
             self.forget(largest)
-            excess -= sum(len(part.data) for part in parts if not self._is_held(part))
             largest.drop(reason)
 
-    def _is_held(self, shared: SharedBytes) -> bool:
-        return any(shared in holder.shared for holder in self._all)
+
+def _bytes_only_of(holder: Holder) -> int:
+    """Return the size of the shared parts that are freed when this connection is dropped."""
+    return sum(len(part.data) for part, uses in Counter(holder.shared).items() if part.uses == uses)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-import msgspec
 import trio
 
 SMALL_BYTES: Final = 16 * 1024
@@ -18,45 +17,62 @@ MOST_BYTES: Final = 512 * 1024
 """The size of the requests that may be in work at a time. One that is larger is in work alone."""
 
 
-class _Waiting(msgspec.Struct, eq=False):
-    size_bytes: int
-    may_enter: trio.Event
-
-
 class Places:
     """The room for large requests, of all connections."""
 
     def __init__(self) -> None:
         self._in_work_bytes = 0
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[Place] = deque()
 
-    async def enter(self, size_bytes: int) -> None:
-        """Wait for room, in the order of arrival, and take it. It has to be given back by ``leave``."""
-        if not self._waiting and self._has_room(size_bytes):
-            self._in_work_bytes += size_bytes
-            return
-        waiting = _Waiting(size_bytes, trio.Event())
-        self._waiting.append(waiting)
-        try:
-            await waiting.may_enter.wait()
-        except trio.Cancelled:
-            if waiting.may_enter.is_set():
-                self.leave(size_bytes)
-            else:
-                self._waiting.remove(waiting)
-                self._let_in()
-            raise
+    def ask(self, size_bytes: int) -> Place:
+        """Return a place for a request of this size, behind those that wait already. It must be left."""
+        place = Place(self, size_bytes)
+        self._waiting.append(place)
+        self._let_in()
+        return place
 
-    def leave(self, size_bytes: int) -> None:
-        """Give room back: the request is answered, or its client is gone."""
-        self._in_work_bytes -= size_bytes
+    def leave(self, place: Place) -> None:
+        """Give a place back, or wait for it no longer. Called by the place, once."""
+        if place.is_granted:
+            self._in_work_bytes -= place.size_bytes
+        else:
+            self._waiting.remove(place)
         self._let_in()
 
     def _let_in(self) -> None:
         while self._waiting and self._has_room(self._waiting[0].size_bytes):
             first = self._waiting.popleft()
             self._in_work_bytes += first.size_bytes
-            first.may_enter.set()
+            first.grant()
 
     def _has_room(self, size_bytes: int) -> bool:
         return not self._in_work_bytes or self._in_work_bytes + size_bytes <= MOST_BYTES
+
+
+class Place:
+    """The place of one large request: waited for, taken, and left."""
+
+    def __init__(self, places: Places, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self._places = places
+        self._granted = trio.Event()
+        self._is_left = False
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether the request may be begun."""
+        return self._granted.is_set()
+
+    def grant(self) -> None:
+        """Let the request begin."""
+        self._granted.set()
+
+    async def wait(self) -> None:
+        """Wait until the request may be begun. If the place is left meanwhile, it never may."""
+        await self._granted.wait()
+
+    def leave(self) -> None:
+        """Let others have the room: the request is answered, or its connection is over. Again is harmless."""
+        if not self._is_left:
+            self._is_left = True
+            self._places.leave(self)

@@ -80,7 +80,7 @@ class Sender:
         except OSError:
             return data  # the socket is full, or broken: then the task meets the error
         self._count(size)
-        return data[size:]
+        return data[size:] if size < len(data) else memoryview(b"")  # an empty slice would keep all of it
 
     async def _send(self, data: memoryview) -> None:
         for start in range(0, len(data), SEND_BYTES):

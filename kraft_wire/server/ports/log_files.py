@@ -103,6 +103,7 @@ class LogFiles:
 
     def stop_reading(self) -> None:
         """Stop a read of committed batches: a snapshot takes the log's place."""
+        self._last_read = None
         self._reading.cancel()
 
     async def _read_committed(self, start_offset: int, end_offset: int, scope: trio.CancelScope) -> None:

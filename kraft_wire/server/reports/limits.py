@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kraft_wire.configs.own_keys import HELD_BYTES_KEY
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
 from kraft_wire.wire.entry_count import LIMIT_KEY
-from kraft_wire.wire.server_side import HELD_BYTES_KEY
 
 log = get_logger(__name__)
 

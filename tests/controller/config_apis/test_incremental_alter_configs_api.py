@@ -272,6 +272,16 @@ def test_of_two_faults_the_one_that_java_names(
     assert change(harness, kind, name, changed) == code
 
 
+@pytest.mark.parametrize("key", ["kraft.wire.max.held.bytes", "kraft.wire.answer.when.known.ms"])
+@pytest.mark.parametrize("name", ["", "0"])
+def test_our_own_keys_are_read_at_the_start_only(harness: Harness, name: str, key: str) -> None:
+    assert change(harness, BROKER, name, (key, SET, "5")) == ErrorCode.INVALID_CONFIG
+    old = ConfigRecord(resource_type=BROKER, resource_name=name, name=key, value="5")
+    harness.replay([(old, 0)])
+    assert change(harness, BROKER, name, (key, DELETE, None)) == 0, "an older version took it"
+    assert key not in harness.metadata.configs.get(BROKER, name)
+
+
 @pytest.mark.parametrize("name", ["+0", "\u0660", "-0", "0000000000000"])
 def test_a_broker_id_may_be_written_as_java_reads_it(harness: Harness, name: str) -> None:
     assert change(harness, BROKER, name, ("num.io.threads", SET, "9")) == 0

@@ -63,3 +63,15 @@ def test_what_a_failed_snapshot_should_have_covered_still_makes_the_next_one_urg
     policy.committed(100, now_ms=3)
     assert policy.due(now_ms=3)
     assert not policy.is_urgent
+
+
+def test_a_fetched_snapshot_covers_what_was_counted_and_what_the_own_one_did_not() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=1000)
+    policy.committed(300, 0)
+    policy.started()
+    policy.committed(50, 10)
+    policy.replaced()
+    policy.failed()
+    policy.committed(100, 20)
+    assert policy.due(20) and not policy.is_urgent
+    assert policy.deadline_ms() == 1020

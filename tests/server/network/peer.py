@@ -33,6 +33,7 @@ class Peer:
         self.stream = stream
         self.submitted: list[ApiRequest] = []
         self.abandoned: list[Slot] = []
+        self.connection: Connection
         self._wire = ClientSide("peer", 1 << 26)
         self._over = trio.Event()
 
@@ -63,6 +64,7 @@ class Peer:
         return event.message
 
     async def serve(self, connection: Connection) -> None:
+        self.connection = connection
         await connection.run()
         self._over.set()
 

@@ -18,7 +18,9 @@ from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, 
 from kraft_wire.server.network import complaints
 from kraft_wire.server.network.complaints import MOST_MISTAKES
 from kraft_wire.server.network.connection import Limits, Shared
+from kraft_wire.server.network.held_bytes import HeldBytes
 from kraft_wire.wire.server_side import Slot, answer_alike
+from kraft_wire.wire.shared_bytes import SharedBytes
 from tests.server.network.peer import Peer, connected, connected_clients, until
 
 MAX_HELD_BYTES = 100_000
@@ -148,3 +150,67 @@ async def test_requests_in_work_count() -> None:
         client.answer(0, CreateTopicsResponse())
         await client.receive()
         await until(lambda: all_connections.held.total == 0)
+
+
+async def test_requests_in_work_are_dropped_last() -> None:
+    """They end by themselves. If they were dropped first, no request would ever be completed."""
+    all_connections = shared(400_000)
+    topics = [CreatableTopic(name=f"topic-{number:06}") for number in range(1_500)]
+    async with connected_clients(2, all_connections) as (in_work, waiting):
+        await in_work.send(CreateTopicsRequest(topics=topics), 7)
+        await in_work.wait_for_requests(1)
+        held = all_connections.held.total
+        await waiting.stream.send_all((1 << 20).to_bytes(4) + bytes(400_000 - held + 1))
+        assert held < 400_000 and await waiting.is_closed()
+        in_work.answer(0, CreateTopicsResponse())
+        await in_work.receive()
+
+
+class SomeHolder:
+    """A connection that holds what it is told."""
+
+    def __init__(self, held_bytes: int, shared: list[SharedBytes]) -> None:
+        self.held_bytes = held_bytes
+        self.in_work_bytes = 0
+        self.shared = shared
+        for part in shared:
+            part.uses += 1
+        self.is_dropped = False
+
+    def drop(self, reason: str) -> None:
+        self.is_dropped = True
+        for part in self.shared:
+            part.uses -= 1
+        self.held_bytes, self.shared = 0, []
+
+
+def test_what_one_connection_gets_several_times_counts_once() -> None:
+    held = HeldBytes(700_000)
+    several = SomeHolder(0, [SharedBytes(bytes(300_000))] * 10)
+    others = [SomeHolder(400_000, []), SomeHolder(400_000, [])]
+    for holder in (several, *others):
+        held.note(holder)
+    assert held.total <= 700_000
+    assert [each.is_dropped for each in (several, *others)] == [False, True, False]
+
+
+def test_shared_bytes_that_others_hold_are_not_freed_by_a_drop() -> None:
+    held = HeldBytes(1_000_000)
+    part = SharedBytes(bytes(600_000))
+    replicas = [SomeHolder(10_000 + number, [part]) for number in range(5)]
+    for holder in replicas:
+        held.note(holder)
+    other = SomeHolder(500_000, [])
+    held.note(other)
+    assert [each.is_dropped for each in replicas] == [True] * 5
+    del part, holder
+    assert held.total <= 1_000_000 and not other.is_dropped
+
+
+async def test_a_response_that_is_sent_is_not_kept() -> None:
+    async with connected() as client:
+        await client.heartbeats(1)
+        await client.wait_for_requests(1)
+        client.answer(0, BrokerHeartbeatResponse())
+        await client.receive()
+        assert client.connection._sender._left.obj == b""

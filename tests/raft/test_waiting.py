@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from kraft_wire.raft.leader.waiting import Waiting
+from kraft_wire.raft.waiting import Waiting
 
 
 def waiting_for(**due: int) -> Waiting[str]:
