@@ -10,6 +10,11 @@ from kraft_wire.wire.entry_count import LIMIT_KEY, MAX_REQUEST_ENTRIES
 HELD_BYTES_KEY: Final = "kraft.wire.max.held.bytes"
 MAX_HELD_BYTES: Final = 512 * 1024 * 1024
 """Of requests and unsent responses of all connections of a server together."""
+LEAST_HELD_BYTES: Final = 16 * 1024 * 1024
+"""With less, ordinary requests of a few clients would cost them their connections."""
+LEAST_REQUEST_ENTRIES: Final = 100
+PREFIX: Final = "kraft.wire."
+"""All our own keys begin with it, and none of Kafka's."""
 
 OWN_KEYS: Final = {
     key.name: key
@@ -26,7 +31,7 @@ OWN_KEYS: Final = {
             HELD_BYTES_KEY,
             "LONG",
             str(MAX_HELD_BYTES),
-            minimum=1,
+            minimum=LEAST_HELD_BYTES,
             documentation="The most bytes of requests and unsent responses of all connections. A request in"
             " work counts with up to eight times its size. Above the limit, the connection that holds most is"
             " dropped.",
@@ -35,7 +40,7 @@ OWN_KEYS: Final = {
             LIMIT_KEY,
             "INT",
             str(MAX_REQUEST_ENTRIES),
-            minimum=1,
+            minimum=LEAST_REQUEST_ENTRIES,
             documentation="The most entries of one request, which are the elements of its arrays.",
         ),
     )

@@ -65,10 +65,13 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     )
     raise_file_limit()
 
-    def most_connections() -> int:
-        return min(config.sockets.max_connections, max_connections(file_limit()))
+    def most_connections() -> tuple[int, str]:
+        return min(
+            (config.sockets.max_connections, "max.connections"),
+            (max_connections(file_limit()), "the limit of open files"),
+        )
 
-    report_limits(config, most_connections(), file_limit())
+    report_limits(config, most_connections()[0], file_limit())
     acceptor = Acceptor(_limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections)
     listen(bound, config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.decision.api_table import Api
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -59,3 +60,16 @@ def test_a_broker_may_assign_as_many_replicas_as_it_does_at_once() -> None:
 def test_other_requests_of_brokers_have_the_limit_of_clients(request_: Message) -> None:
     with pytest.raises(TooManyEntries):
         check(request_)
+
+
+@pytest.mark.parametrize("api", list(CONTROLLER_APIS), ids=lambda api: api.name)
+def test_a_low_limit_is_for_clients_only(api: Api) -> None:
+    """Otherwise no leader could be elected, and no broker be registered."""
+    is_clients = not api.is_from_cluster or api.name == "Fetch"
+    assert api.max_entries(100) == (100 if is_clients else MAX_REQUEST_ENTRIES * api.entries_factor)
+    assert api.max_entries(2 * MAX_REQUEST_ENTRIES) == 2 * MAX_REQUEST_ENTRIES * api.entries_factor
+
+
+def test_votes_and_registrations_are_of_the_cluster() -> None:
+    of_cluster = {api.name for api in CONTROLLER_APIS if api.is_from_cluster}
+    assert of_cluster >= {"Vote", "Fetch", "BrokerRegistration", "ControllerRegistration", "AlterPartition"}

@@ -39,12 +39,12 @@ def test_sighup_stops_it_as_gracefully_with_java_s_exit_status(tmp_path: Path) -
 
 
 def test_it_says_which_limits_it_has(tmp_path: Path) -> None:
-    settings = {"kraft.wire.max.request.entries": "17", "max.connections": "5"}
+    settings = {"kraft.wire.max.request.entries": "170", "max.connections": "5"}
     with ControllerProcess(formatted(tmp_path, settings)) as controller:
         limits = controller.wait_for("limits")
     assert limits["open_files"] > 0
     expected = {
-        "kraft.wire.max.request.entries": 17,
+        "kraft.wire.max.request.entries": 170,
         "kraft.wire.max.held.bytes": 536_870_912,
         "kraft.wire.answer.when.known.ms": 0,
         "socket.request.max.bytes": 104_857_600,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_wire.configs.java_text import trim
-from kraft_wire.configs.own_keys import OWN_KEYS
+from kraft_wire.configs.own_keys import PREFIX
 from kraft_wire.configs.schema import ALL_BROKERS, MIN_INSYNC_REPLICAS
 from kraft_wire.configs.types import split_list
 from kraft_wire.controller.decision.context import Context, ControllerState
@@ -22,7 +22,7 @@ def check_broker_key(
 
     Raises ApiError(INVALID_CONFIG).
     """
-    if key in OWN_KEYS and value is not None:
+    if key.startswith(PREFIX) and value is not None:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
             f"{key} is read when a controller starts: set it in the controller's properties file",

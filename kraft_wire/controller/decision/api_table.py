@@ -17,6 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
+from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.refused_items import NamedItems
 
 if TYPE_CHECKING:
@@ -108,8 +109,14 @@ class Api(msgspec.Struct, frozen=True):
         return self.is_clients_write or self.reads_in_pieces
 
     def max_entries(self, of_clients: int) -> int:
-        """Return the most entries of a request, given that of requests that clients send."""
-        return of_clients * self.entries_factor
+        """Return the most entries of a request, given that of requests that clients send.
+
+        A low limit is for clients only: the cluster has to go on. Consumers send Fetches, too, and a
+        replica's has few entries.
+        """
+        is_clients = not self.is_from_cluster or self.name == "Fetch"
+        of_this = of_clients if is_clients else max(of_clients, MAX_REQUEST_ENTRIES)
+        return of_this * self.entries_factor
 
     @property
     def named_items(self) -> tuple[NamedItems, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kraft_wire.configs.nearest import nearest
-from kraft_wire.configs.own_keys import OWN_KEYS
+from kraft_wire.configs.own_keys import OWN_KEYS, PREFIX
 from kraft_wire.configs.tables import BROKER, BROKER_DYNAMIC_ONLY, TOPIC_SYNONYMS
 from kraft_wire.configs.types import ConfigKey, InvalidConfigValue, Value
 from kraft_wire.server.config.endpoints import Parsed, T
@@ -118,6 +118,8 @@ class ConfigReader:
                 self.problem(f"{name} is not supported: {REFUSED_KEYS[name]}; remove it")
             elif name in KEYS or name in KNOWN_ELSEWHERE or name.startswith(KNOWN_PREFIXES):
                 self.warnings.append(f"{name} has no effect: kraft-wire doesn't use this Kafka key")
+            elif name.startswith(PREFIX):
+                self.problem(f"{name} is not a key of kraft-wire{nearest(name, OWN_KEYS)}")
             else:
                 near = nearest(name, KEYS)
                 self.warnings.append(f"{name} is not a key of Kafka 4.4.0 and is ignored{near}")

@@ -51,9 +51,11 @@ class Refusals:
 
     def __init__(self) -> None:
         self._limit = WarningLimit(REFUSAL_INTERVAL_S)
+        self._last = ("", "")
 
     def add(self, listener: str, reason: str, open_count: int) -> None:
         """Count a refused connection, and log the count if it is time."""
+        self._last = listener, reason
         if count := self._limit.add(trio.current_time()):
             log.warning(
                 "connections refused", listener=listener, reason=reason, refused=count, open=open_count
@@ -62,7 +64,8 @@ class Refusals:
     def report_rest(self) -> None:
         """Log the count of those since the last warning, if it is time."""
         if count := self._limit.rest(trio.current_time()):
-            log.warning("connections refused", refused=count)
+            listener, reason = self._last
+            log.warning("connections refused", listener=listener, reason=reason, refused=count)
 
 
 class Mistakes:
@@ -83,14 +86,14 @@ class Mistakes:
         """Count a request that was refused before it was decoded, and log it if it is time."""
         self._add("request refused", peer=peer, client_id=client_id, reason=reason)
 
-    def held(self, peer: str, reason: str, held_bytes: int) -> None:
+    def held(self, peer: str, client_id: str, reason: str, held_bytes: int) -> None:
         """Count a connection that was closed because it held too many bytes, and log it if it is time."""
-        self._add("connection dropped", peer=peer, reason=reason, bytes=held_bytes)
+        self._add("connection dropped", peer=peer, client_id=client_id, reason=reason, bytes=held_bytes)
 
     def report_rest(self) -> None:
         """Log the number of those since the last warning, if it is time."""
         if count := self._limit.rest(trio.current_time()):
-            log.warning("more bad requests", left_out=count)
+            log.warning("warnings left out", left_out=count)
 
     def _add(self, event: str, **fields: object) -> None:
         if count := self._limit.add(trio.current_time()):

@@ -173,7 +173,7 @@ class Connection:
     def drop(self, reason: str) -> None:
         """Close the connection, and say why. What it held is free at once: others get it in this step."""
         if not self._closed:
-            self._mistakes.held(self._address, reason, self.held_bytes)
+            self._mistakes.held(self._address, self._caller.client_id, reason, self.held_bytes)
             self._end()
             self._free()
 

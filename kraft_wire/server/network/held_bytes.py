@@ -96,8 +96,8 @@ class HeldBytes:
         while excess > 0 and self._rank:
             largest = max(self._rank, key=self._rank.__getitem__)
             reason = (
-                f"all connections together hold {self._max_bytes + excess} bytes, this one most of them, and "
-                f"{HELD_BYTES_KEY} allows {self._max_bytes}"
+                f"all connections together hold {self._max_bytes + excess} bytes, more than {HELD_BYTES_KEY} "
+                f"allows ({self._max_bytes}); of those without requests in work this one holds most"
             )
             excess -= self._own[largest] + _bytes_only_of(largest)
             self.forget(largest)

@@ -120,7 +120,9 @@ def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[En
 
 
 class Acceptor:
-    """The open connections of all listeners. A connection beyond ``max_connections()`` is closed at once."""
+    """The open connections of all listeners. A connection beyond ``max_connections()`` is closed at once.
+    That returns their number, and what sets it.
+    """
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class Acceptor:
         apis: ApiTable,
         submit: Callable[[ApiRequest], None],
         abandon: Callable[[Slot], None],
-        max_connections: Callable[[], int],
+        max_connections: Callable[[], tuple[int, str]],
     ) -> None:
         self._shared = Shared.of(limits, apis)
         self._max_connections = max_connections
@@ -162,8 +164,9 @@ class Acceptor:
             nursery.start_soon(self._handle, stream, name)
 
     async def _handle(self, stream: trio.SocketStream, name: str) -> None:
-        if len(self._open) >= self._max_connections():
-            self._refusals.add(name, "too many connections", len(self._open))
+        most, set_by = self._max_connections()
+        if len(self._open) >= most:
+            self._refusals.add(name, f"{set_by} allows {most} connections", len(self._open))
             await stream.aclose()
             return
         await self._run(Connection(stream, name, self._shared, self._submit, self._abandon))

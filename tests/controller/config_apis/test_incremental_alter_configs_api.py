@@ -272,7 +272,7 @@ def test_of_two_faults_the_one_that_java_names(
     assert change(harness, kind, name, changed) == code
 
 
-@pytest.mark.parametrize("key", ["kraft.wire.max.held.bytes", "kraft.wire.answer.when.known.ms"])
+@pytest.mark.parametrize("key", ["kraft.wire.max.held.bytes", "kraft.wire.typo"])
 @pytest.mark.parametrize("name", ["", "0"])
 def test_our_own_keys_are_read_at_the_start_only(harness: Harness, name: str, key: str) -> None:
     assert change(harness, BROKER, name, (key, SET, "5")) == ErrorCode.INVALID_CONFIG

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -84,11 +85,11 @@ def test_values_reach_the_settings() -> None:
             "internal.metadata.log.segment.bytes": "10000",
             "metadata.log.dir": "/meta",
             "metadata.max.retention.bytes": "-1",
-            "kraft.wire.max.request.entries": "17",
+            "kraft.wire.max.request.entries": "170",
         },
         "server.properties",
     )
-    assert config.settings.kraft_wire_max_request_entries == 17
+    assert config.settings.kraft_wire_max_request_entries == 170
     assert not config.warnings
     assert config.settings.num_partitions == 7
     assert config.settings.delete_topic_enable is False
@@ -392,3 +393,10 @@ def test_warnings_are_not_lost_beside_problems() -> None:
         "  warning: listners is not a key of Kafka 4.4.0 and is ignored; the nearest is listeners",
         "  warning: num.io.threads has no effect: kraft-wire doesn't use this Kafka key",
     ]
+
+
+def test_a_misspelt_key_of_our_own_is_an_error() -> None:
+    """Otherwise the default would stay."""
+    problem = "kraft.wire.max.held.byte is not a key of kraft-wire; the nearest is kraft.wire.max.held.bytes"
+    with pytest.raises(ConfigError, match=f"^f: {re.escape(problem)}$"):
+        server_config(MINIMAL | {"kraft.wire.max.held.byte": "20000000"}, "f")

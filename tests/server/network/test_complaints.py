@@ -82,4 +82,7 @@ async def test_what_was_left_out_last_is_told_later(
             await trio.sleep(REFUSAL_INTERVAL_S)
             mistakes.report_rest()
             refusals.report_rest()
-    assert _fields(caplog) == [{"left_out": 3}, {"refused": MOST_MISTAKES + 2}]
+    assert _fields(caplog) == [
+        {"left_out": 3},
+        {"listener": "CONTROLLER", "reason": "too many connections", "refused": MOST_MISTAKES + 2},
+    ]

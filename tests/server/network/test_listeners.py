@@ -36,7 +36,7 @@ async def test_a_connection_too_many_is_closed_and_the_others_stay() -> None:
         CONTROLLER_APIS,
         lambda request: None,
         lambda slot: None,
-        max_connections=lambda: 1,
+        max_connections=lambda: (1, "max.connections"),
     )
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
@@ -78,7 +78,11 @@ async def test_a_lack_of_files_is_waited_out_and_logged_without_a_traceback(
 ) -> None:
     listener = ExhaustedListener()
     acceptor = Acceptor(
-        Limits(1000, 60_000), CONTROLLER_APIS, lambda request: None, lambda slot: None, lambda: 1
+        Limits(1000, 60_000),
+        CONTROLLER_APIS,
+        lambda request: None,
+        lambda slot: None,
+        lambda: (1, "max.connections"),
     )
     async with trio.open_nursery() as nursery:
         with pytest.raises(OSError, match="no") as ended:
