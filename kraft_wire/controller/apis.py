@@ -204,7 +204,7 @@ CONTROLLER_APIS: Final = ApiTable(
     [
         Api("Produce", 3, 13, _ANY, _produce, errors=_PRODUCE_ERRORS),
         Api("Fetch", 4, 18, _RAFT, requires=_CLUSTER_ACTION),
-        Api("ListOffsets", 1, 11, _NODE, errors=_LIST_OFFSETS_ERRORS),
+        Api("ListOffsets", 1, 11, _NODE, searches_log=True, errors=_LIST_OFFSETS_ERRORS),
         Api("Metadata", 0, 13, _ANY, _metadata, reads_in_pieces=True, errors=_METADATA_ERRORS),
         Api("ApiVersions", 0, 5, _ANY, _api_versions, errors=_API_VERSIONS_ERRORS),
         Api("CreateTopics", 2, 7, _ACTIVE, _create_topics, is_forwardable=True, errors=_CREATE_TOPICS_ERRORS),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.node.effects import NodeNotice
-from kraft_wire.controller.node.events import CommittedBatches
-from kraft_wire.controller.node.ports import FoundOffsets
+from kraft_wire.controller.node.events import CommittedBatches, TimestampsFound
 from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import ElectionState
@@ -68,10 +67,9 @@ class LoneLog:
         batches, _ = split_batches(self.read(start_offset, end_offset, 0))
         self._controller.step(CommittedBatches(batches, end_offset))
 
-    def find_timestamps(
-        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
-    ) -> None:
-        found(find_timestamps(self._controller.disk.below(end_offset), timestamps))
+    def find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:
+        found = find_timestamps(self._controller.disk.below(end_offset), timestamps)
+        self._controller.step(TimestampsFound(found))
 
     def note_committed(self, offset: int) -> None:
         self._controller.disk.committed = offset

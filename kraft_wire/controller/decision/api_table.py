@@ -64,8 +64,8 @@ class Api(msgspec.Struct, frozen=True):
     the node checks it. Handlers check the permissions of single items themselves. ``load_handler`` imports
     the module of the handler, so that it is loaded with the first request only. ``is_forwardable`` is Kafka's
     ApiKeys.forwardable: whether brokers may send the API in an Envelope. An API ``reads_in_pieces`` if its
-    handler changes nothing and may take several steps. A request may have ``entries_factor`` times the
-    entries of other requests.
+    handler changes nothing and may take several steps. It ``searches_log`` if the log is read for a request.
+    A request may have ``entries_factor`` times the entries of other requests.
     """
 
     name: str
@@ -76,6 +76,7 @@ class Api(msgspec.Struct, frozen=True):
     requires: tuple[AclOperation, Resource] | None = None
     is_forwardable: bool = False
     reads_in_pieces: bool = False
+    searches_log: bool = False
     errors: ErrorForm = TOP_LEVEL
     entries_factor: int = 1
 
@@ -104,9 +105,10 @@ class Api(msgspec.Struct, frozen=True):
     def must_be_answered_first(self) -> bool:
         """Whether a client's next request waits for the answer to this one.
 
-        It sees the effect of a write, as in Kafka. A read in pieces takes memory until it is answered.
+        It sees the effect of a write, as in Kafka. Other requests that take long also take memory until they
+        are answered.
         """
-        return self.is_clients_write or self.reads_in_pieces
+        return self.is_clients_write or self.reads_in_pieces or self.searches_log
 
     def max_entries(self, of_clients: int) -> int:
         """Return the most entries of a request, given that of requests that clients send.

@@ -9,8 +9,9 @@ import msgspec
 
 from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.controller.node.effects import FindTimestamps, ReplyCommitted
-from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.controller.node.events import ApiRequest, TimestampsFound
 from kraft_wire.controller.node.outbox import Outbox
+from kraft_wire.controller.node.timestamp_searches import TimestampRequest, TimestampSearches
 from kraft_wire.controller.reading import consumer_fetch, consumer_list_offsets
 from kraft_wire.controller.reading.consumer_fetch import (
     ConsumerAnswer,
@@ -87,14 +88,16 @@ class ConsumerReads:
         self._state = state
         self._outbox = outbox
         self._parked = ParkedConsumers()
+        self._searches = TimestampSearches()
 
     def next_deadline_ms(self) -> int | None:
         """Return the time by which ``answer_parked`` has to be called."""
         return self._parked.next_deadline_ms()
 
     def abandon(self, token: Hashable) -> None:
-        """Drop the fetch of a consumer that disconnected."""
+        """Drop the request of a consumer that disconnected."""
         self._parked.abandon(token)
+        self._searches.abandon(token)
 
     def serve_fetch(self, request: ApiRequest, context: Context) -> None:
         """Answer a fetch, or park it."""
@@ -124,10 +127,27 @@ class ConsumerReads:
         view = self._log_view(_refused_topics(context, AclOperation.DESCRIBE, names))
         timestamps = consumer_list_offsets.timestamps_wanted(asked, view)
         if timestamps and view.is_leader:
-            self._outbox.emit(FindTimestamps(request.token, asked, request.version, view, tuple(timestamps)))
+            self._searches.add(
+                TimestampRequest(
+                    request.token, asked, request.version, view.refused_topics, tuple(timestamps)
+                )
+            )
+            self._search()
         else:
             response = consumer_list_offsets.respond(asked, request.version, view)
             self._outbox.reply(request.token, response)
+
+    def answer_found(self, event: TimestampsFound) -> None:
+        """Answer those whose timestamps were looked up, and begin to look up those of others."""
+        for each in self._searches.end():
+            view = self._log_view(each.refused_topics)
+            response = consumer_list_offsets.respond(each.request, each.version, view, event.found)
+            self._outbox.reply(each.token, response)
+        self._search()
+
+    def _search(self) -> None:
+        if timestamps := self._searches.begin():
+            self._outbox.emit(FindTimestamps(timestamps, self._core.high_watermark or 0))
 
     def _answer(self, token: Hashable, decision: ConsumerRead | ConsumerAnswer) -> None:
         if isinstance(decision, ConsumerRead):

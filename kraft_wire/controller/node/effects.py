@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 import msgspec
 
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.work import WorkKey
 from kraft_wire.controller.node.events import Caller
-from kraft_wire.controller.reading import consumer_list_offsets
-from kraft_wire.controller.reading.consumer_fetch import ConsumerRead, LogView
-from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
+from kraft_wire.controller.reading.consumer_fetch import ConsumerRead
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
-from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
-from kraft_wire.protocol.messages.list_offsets_response import ListOffsetsResponse
 from kraft_wire.raft import effects as raft_effects
 
 
@@ -43,17 +39,10 @@ class ReplyCommitted(msgspec.Struct, frozen=True):
 
 
 class FindTimestamps(msgspec.Struct, frozen=True):
-    """Look ``timestamps`` up in the log, then answer a consumer's ListOffsets."""
+    """Look ``timestamps`` up in the log below ``end_offset``."""
 
-    token: Hashable
-    request: ListOffsetsRequest
-    version: int
-    view: LogView
     timestamps: tuple[int, ...]
-
-    def respond(self, found: Mapping[int, FoundOffset | None]) -> ListOffsetsResponse:
-        """Return the response, given what was found for each timestamp."""
-        return consumer_list_offsets.respond(self.request, self.version, self.view, found)
+    end_offset: int
 
 
 class WriteSnapshot(msgspec.Struct, frozen=True):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
+from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
@@ -42,6 +43,13 @@ class CommittedBatches(msgspec.Struct, frozen=True):
 
     batches: Sequence[Batch]
     end_offset: int
+
+
+class TimestampsFound(msgspec.Struct, frozen=True):
+    """What ``FindTimestamps`` found: by timestamp, the first record at or after it, None where there is none.
+    For MAX_TIMESTAMP it is the first record with the largest timestamp."""
+
+    found: Mapping[int, FoundOffset | None]
 
 
 class StateLoaded(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kraft_wire.controller.node import effects as nx
-from kraft_wire.controller.node.ports import FoundOffsets, NodePorts
+from kraft_wire.controller.node.ports import NodePorts
 from kraft_wire.raft import executor as raft_executor
 
 
@@ -31,10 +31,7 @@ def _reply_committed(ports: NodePorts, effect: nx.ReplyCommitted) -> None:
 
 
 def _find_timestamps(ports: NodePorts, effect: nx.FindTimestamps) -> None:
-    def reply(found: FoundOffsets) -> None:
-        ports.reply(effect.token, effect.respond(found))
-
-    ports.log.find_timestamps(effect.timestamps, effect.view.high_watermark or 0, reply)
+    ports.log.find_timestamps(effect.timestamps, effect.end_offset)
 
 
 def _write_snapshot(ports: NodePorts, effect: nx.WriteSnapshot) -> None:

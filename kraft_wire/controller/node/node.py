@@ -28,6 +28,7 @@ from kraft_wire.controller.node.events import (
     CommittedBatches,
     SnapshotFailed,
     StateLoaded,
+    TimestampsFound,
 )
 from kraft_wire.controller.node.following import LogFollower
 from kraft_wire.controller.node.outbox import Outbox
@@ -43,7 +44,7 @@ from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Now
 
-NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded
+NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded | TimestampsFound
 
 NOTICEABLE_PAUSE_MS = 100
 """A Tick this late means that the process was suspended: stopped, swapped out, or overloaded."""
@@ -130,10 +131,8 @@ class Node:
         match event:
             case ApiRequest():
                 self._requests.serve(event)
-            case CommittedBatches():
-                self._apply_committed(event)
-            case StateLoaded():
-                self._replace_state(event)
+            case CommittedBatches() | TimestampsFound() | StateLoaded():
+                self._take_what_was_read(event)
             case SnapshotFailed() | raft_events.SnapshotWritten():
                 self._end_snapshot(event)
             case raft_events.ResponseReceived(request_id) | raft_events.RequestFailed(request_id):
@@ -163,6 +162,15 @@ class Node:
         else:
             self._register()
         return self._outbox.effects
+
+    def _take_what_was_read(self, event: CommittedBatches | TimestampsFound | StateLoaded) -> None:
+        match event:
+            case CommittedBatches():
+                self._apply_committed(event)
+            case TimestampsFound():
+                self._consumers.answer_found(event)
+            case StateLoaded():
+                self._replace_state(event)
 
     # Time.
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from kraft_wire.controller.node.effects import NodeNotice
-from kraft_wire.controller.reading.consumer_list_offsets import FoundOffset
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.ports import LogPort, Ports, SnapshotPort
-
-FoundOffsets = Mapping[int, FoundOffset | None]
-"""By timestamp: the first record at or after it, None where there is none."""
 
 
 class NodeLogPort(LogPort, Protocol):
@@ -22,10 +18,8 @@ class NodeLogPort(LogPort, Protocol):
         """Read the batches in [start_offset, end_offset) and report them as ``CommittedBatches``, in one or
         more events."""
 
-    def find_timestamps(
-        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
-    ) -> None:
-        """Look the timestamps up below ``end_offset``, then call ``found``, now or later."""
+    def find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:
+        """Look the timestamps up below ``end_offset``, then report ``TimestampsFound``."""
 
 
 class NodeSnapshotPort(SnapshotPort, Protocol):

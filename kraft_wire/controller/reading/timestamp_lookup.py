@@ -15,14 +15,14 @@ def find_timestamps(batches: Iterable[Batch], timestamps: Sequence[int]) -> dict
     All records of a metadata batch have the batch's timestamp.
     """
     found: dict[int, FoundOffset | None] = dict.fromkeys(timestamps)
+    wanted = sorted((each for each in found if each >= 0), reverse=True)
     newest: BatchHeader | None = None
     for batch in batches:
         header = batch.header
         if newest is None or header.max_timestamp > newest.max_timestamp:
             newest = header
-        for timestamp, answer in found.items():
-            if answer is None and 0 <= timestamp <= header.max_timestamp:
-                found[timestamp] = _first_of(header)
+            while wanted and wanted[-1] <= header.max_timestamp:
+                found[wanted.pop()] = _first_of(header)
     if MAX_TIMESTAMP in found and newest is not None:
         found[MAX_TIMESTAMP] = _first_of(newest)
     return found

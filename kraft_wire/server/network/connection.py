@@ -283,7 +283,7 @@ class Connection:
         if self._closed:
             return
         request = self._wire.take(whole)
-        if self._place is not None:
+        if self._place is not None and self._placed is None:
             self._placed = request.slot
         if request.refused is not None:
             self._refuse(request, request.refused)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from kraft_wire.controller.node.events import CommittedBatches
-from kraft_wire.controller.node.ports import FoundOffsets
+from kraft_wire.controller.node.events import CommittedBatches, TimestampsFound
 from kraft_wire.log.batch import split_batches
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.errors import InvariantViolated
@@ -41,8 +40,6 @@ class LogFiles:
         self._has_unflushed = False
         self._last_read: tuple[tuple[int, int, int], bytes] | None = None
         self._reading = trio.CancelScope()
-        # A search reads the whole log: many of them must not occupy the threads that flushes need.
-        self._searchers = trio.CapacityLimiter(1)
 
     def append(self, appends: Sequence[AppendBatch]) -> None:
         self._last_read = None
@@ -121,16 +118,9 @@ class LogFiles:
                 self._feed(CommittedBatches(batches, position))
                 await trio.lowlevel.checkpoint()
 
-    def find_timestamps(
-        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
-    ) -> None:
-        self._background.start(self._find_timestamps, timestamps, end_offset, found)
+    def find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:
+        self._background.start(self._find_timestamps, timestamps, end_offset)
 
-    async def _find_timestamps(
-        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
-    ) -> None:
-        found(
-            await trio.to_thread.run_sync(
-                find_timestamps, self._store.log, timestamps, end_offset, limiter=self._searchers
-            )
-        )
+    async def _find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:
+        found = await trio.to_thread.run_sync(find_timestamps, self._store.log, timestamps, end_offset)
+        self._feed(TimestampsFound(found))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice, WorkFailed
-from kraft_wire.controller.node.events import StateLoaded
-from kraft_wire.controller.node.ports import FoundOffsets
+from kraft_wire.controller.node.events import StateLoaded, TimestampsFound
 from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
@@ -48,10 +47,9 @@ class ControllerLog(SimLog):
     def read_committed(self, start_offset: int, end_offset: int) -> None:
         self._node.after(0, self._controller.read_committed, start_offset, end_offset)
 
-    def find_timestamps(
-        self, timestamps: Sequence[int], end_offset: int, found: Callable[[FoundOffsets], None]
-    ) -> None:
-        found(find_timestamps(self._controller.batches(0, end_offset), timestamps))
+    def find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:
+        found = find_timestamps(self._controller.batches(0, end_offset), timestamps)
+        self._node.after(0, self._controller.take, TimestampsFound(found))
 
 
 class ControllerSnapshots(SimSnapshots):

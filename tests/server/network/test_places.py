@@ -111,6 +111,29 @@ async def test_a_client_has_one_place() -> None:
         await second.wait_for_requests(1)
 
 
+async def test_a_small_request_behind_a_large_one_takes_no_room() -> None:
+    """It may wait for long, such as a poll."""
+    topics = [TopicData(topic_name=name) for name in names(MOST_BYTES)]
+    async with connected_clients(2, shared()) as (first, second):
+        await first.send(DescribeQuorumRequest(topics), 2)
+        await first.send(DescribeQuorumRequest(), 2)
+        await first.wait_for_requests(2)
+        first.answer(0, DescribeQuorumResponse())
+        await second.send(creation(MOST_BYTES), VERSION)
+        await second.wait_for_requests(1)
+
+
+async def test_an_answer_to_a_small_request_behind_a_large_one_leaves_no_room() -> None:
+    topics = [TopicData(topic_name=name) for name in names(MOST_BYTES)]
+    async with connected_clients(2, shared()) as (first, second):
+        await first.send(DescribeQuorumRequest(topics), 2)
+        await first.send(DescribeQuorumRequest(), 2)
+        await first.wait_for_requests(2)
+        first.answer(1, DescribeQuorumResponse())
+        await second.send(creation(MOST_BYTES), VERSION)
+        assert not await submitted(second)
+
+
 async def test_the_next_envelope_waits_for_the_write_in_this_one() -> None:
     async with connected() as broker:
         for _ in range(2):
