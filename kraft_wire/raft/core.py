@@ -14,7 +14,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.effects import Effect, RoleChanged
-from kraft_wire.raft.election import answer_votes, elections
+from kraft_wire.raft.election import answer_votes, elections, stopping
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
@@ -77,7 +77,7 @@ class RaftCore:
         retention.on_deadline(quorum)
         rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
-        elections.stop_if_done(quorum)
+        stopping.stop_if_done(quorum)
         quorum.record_leader()
         answer_votes.settle_doubts(quorum)
         self._answer_waiting(seen)
@@ -165,9 +165,9 @@ class RaftCore:
         return self.is_leader and not self._quorum.is_shutting_down
 
     @property
-    def stop_waits_for(self) -> elections.StopWait | None:
+    def stop_waits_for(self) -> stopping.StopWait | None:
         """What this node waits for before it stops; None if it may stop, or isn't asked to."""
-        return elections.stop_waits_for(self._quorum)
+        return stopping.stop_waits_for(self._quorum)
 
     @property
     def epoch(self) -> int:
@@ -303,7 +303,7 @@ def _log_truncated(quorum: QuorumState, event: LogTruncated) -> None:
 
 
 def _shut_down(quorum: QuorumState, event: ShutDown) -> None:
-    elections.shut_down(quorum)
+    stopping.shut_down(quorum)
 
 
 _HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], bool | None]]] = {

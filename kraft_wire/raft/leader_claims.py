@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.raft.election import elections
+from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
 from kraft_wire.raft.outgoing import Call
@@ -61,7 +61,7 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     before = quorum.state
     counts = claim.error == ErrorCode.NONE and claim.epoch == quorum.epoch == call.epoch
     leader_id = None if claim.leader_id == NO_LEADER else claim.leader_id
-    is_consistent = claim.epoch < quorum.epoch or elections.learn_leader(
+    is_consistent = claim.epoch < quorum.epoch or known_leader.learn_leader(
         quorum, claim.epoch, leader_id, claim.endpoints
     )
     if not is_consistent:

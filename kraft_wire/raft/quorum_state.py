@@ -248,6 +248,10 @@ class QuorumState:
         spread_ms = self.config.failover_spread_ms << min(self.lost_elections, 16)
         return self.now.monotonic_ms + self._below(min(spread_ms, self.config.election_backoff_max_ms))
 
+    def fetch_deadline_ms(self) -> int:
+        """Return the time by which a leader that answers now has to answer again."""
+        return self.now.monotonic_ms + self.config.fetch_timeout_ms
+
     def pick(self, peers: Sequence[Peer]) -> Peer:
         """Return one of the peers at random. Raises IndexError for an empty sequence."""
         return peers[self._below(len(peers))]

@@ -25,7 +25,7 @@ from kraft_wire.protocol.messages.vote_request import PartitionData as VoteParti
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.effects import Reply
-from kraft_wire.raft.election import elections
+from kraft_wire.raft.election import elections, known_leader
 from kraft_wire.raft.election.turns import goes_before_us, has_shorter_log, successor_wait_ms
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
@@ -94,7 +94,7 @@ def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool, before: 
         if asked.pre_vote and goes_before_us(quorum, asked):
             elections.yield_election(quorum)
     elif asked.replica_id in quorum.history.voters.ids and has_shorter_log(quorum, asked):
-        elections.hurry_election(quorum, before)
+        known_leader.hurry_election(quorum, before)
 
 
 def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition) -> ErrorCode:
@@ -230,7 +230,7 @@ def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
         config.replica_key, successors, config.failover_step_ms, config.election_backoff_max_ms
     )
     state.following.is_first_successor = bool(successors) and successors[0].matches(config.replica_key)
-    elections.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
+    known_leader.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
 
 
 def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:
@@ -253,7 +253,7 @@ def _learn_claimed_leader(quorum: QuorumState, leader_id: int, epoch: int, endpo
         return error
     if leader_id == quorum.config.node_id and quorum.leadership is None:
         return ErrorCode.INVALID_REQUEST
-    is_possible = elections.learn_leader(quorum, epoch, leader_id, endpoints)
+    is_possible = known_leader.learn_leader(quorum, epoch, leader_id, endpoints)
     return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST
 
 

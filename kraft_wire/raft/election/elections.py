@@ -10,15 +10,14 @@ Java, a node starts one when it starts, when its leader resigns, and when the co
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final, TypeGuard
+from typing import Final
 
 import msgspec
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.config import RaftConfig
-from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp, ReadyToStop
-from kraft_wire.raft.election.turns import RESIGNATION_STEPS, is_our_vote_needed, turn_deadline_ms, yield_ms
+from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp
+from kraft_wire.raft.election.turns import yield_ms
 from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.leader import append
 from kraft_wire.raft.leader.leadership import Leadership
@@ -39,23 +38,11 @@ from kraft_wire.raft.roles import (
     Unattached,
 )
 
-HANDOVER_TIMEOUT_MS: Final = 2000
-"""The time that a leader has, after it is asked to stop, to commit its last records and see another
-leader."""
-
 CONTESTED_ELECTION_WAIT_MS: Final = 100
 """The time that a candidate with one vote against it waits for the other voters.
 
 They may never answer, because the leader that has to be replaced is one of them.
 """
-
-
-class StopWait(Enum):
-    """What a node waits for before it stops."""
-
-    COMMIT = "the commit of its last records"
-    SUCCESSOR = "another leader"
-    FLUSH = "the flush of its log"
 
 
 def recovered_role(config: RaftConfig, election: ElectionState | None, log: LogState) -> RoleState:
@@ -153,7 +140,7 @@ def abandon_pre_vote(quorum: QuorumState) -> None:
     if is_gone or not _can_follow_again(quorum):
         _end_pre_vote(quorum, quorum.failover_deadline_ms())
     else:
-        _end_pre_vote(quorum, _fetch_deadline_ms(quorum))
+        _end_pre_vote(quorum, quorum.fetch_deadline_ms())
 
 
 def _can_follow_again(quorum: QuorumState) -> bool:
@@ -225,7 +212,7 @@ def become_follower(quorum: QuorumState, epoch: int, leader_id: int, endpoints: 
             epoch,
             leader_id,
             endpoints,
-            _fetch_deadline_ms(quorum),
+            quorum.fetch_deadline_ms(),
             old.voted if old.epoch == epoch else None,
             old.following if isinstance(old, Follower) and old.epoch == epoch else Following(),
         )
@@ -248,109 +235,7 @@ def resign(quorum: QuorumState) -> None:
     )
 
 
-def _fetch_deadline_ms(quorum: QuorumState) -> int:
-    return quorum.now.monotonic_ms + quorum.config.fetch_timeout_ms
-
-
-# Learning about the leader.
-
-
-def learn_leader(quorum: QuorumState, epoch: int, leader_id: int | None, endpoints: Endpoints) -> bool:
-    """Learn the leader of ``epoch``, which isn't below ours; ``leader_id`` is None if it is unknown.
-
-    Returns False, with nothing changed, for an impossible leader: a second one for our epoch, or this node
-    while it doesn't lead.
-    """
-    if leader_id == quorum.config.node_id:
-        return (epoch == quorum.epoch and quorum.state.leader_id == leader_id) or _remember_own_leadership(
-            quorum, epoch
-        )
-    known = quorum.state.leader_id if epoch == quorum.epoch else None
-    if known is not None and leader_id is not None and known != leader_id:
-        return False
-    if leader_id is not None:
-        endpoints = endpoints or quorum.history.voters.endpoints_of(leader_id)
-        if endpoints and (known is None or len(endpoints) > len(quorum.state.leader_endpoints)):
-            become_follower(quorum, epoch, leader_id, endpoints)
-            return True
-    if epoch > quorum.epoch:
-        become_unattached(quorum, epoch, leader_id)
-    return True
-
-
-def _remember_own_leadership(quorum: QuorumState, epoch: int) -> bool:
-    """Learn from a peer that this node leads ``epoch``. That can be true if quorum-state was lost."""
-    own, state = quorum.config.node_id, quorum.state
-    if epoch > quorum.no_vote_up_to_epoch:
-        return False
-    if epoch > quorum.epoch:
-        become_unattached(quorum, epoch, own)
-        return True
-    if not isinstance(state, (Unattached, Prospective)) or state.leader_id is not None:
-        return False
-    # Not a transition: the same role, which now knows a leader that it can't follow.
-    quorum.state = msgspec.structs.replace(state, leader_id=own)
-    if isinstance(state, Unattached):
-        quorum.persist()
-    return True
-
-
-def note_leader_gone(quorum: QuorumState, state: Follower) -> None:
-    """Start an election soon instead of after the fetch timeout, because there are signs that the leader is
-    gone."""
-    has_yielded = state.following.leader_is_gone and quorum.yielded_in_epoch == state.epoch
-    if not has_yielded:
-        start_election_at(quorum, state, min(state.deadline_ms, turn_deadline_ms(quorum)))
-
-
-def note_leader_resigned(quorum: QuorumState, state: Follower) -> None:
-    """Start an election a little later than if the leader were dead: its EndQuorumEpoch, which names its
-    successors, may be on its way."""
-    if not state.following.leader_is_gone:
-        due_ms = turn_deadline_ms(quorum) + RESIGNATION_STEPS * quorum.config.failover_step_ms
-        start_election_at(quorum, state, min(state.deadline_ms, due_ms))
-
-
-def hurry_election(quorum: QuorumState, before: RoleState) -> None:
-    """Don't wait for our turn after a voter whose log is shorter than ours: it can't win with our vote.
-
-    ``before`` is our state before its request. If that request has raised our epoch, an election is needed in
-    any case. If others may elect that voter without us, it first has time to announce itself, because we
-    would depose it. A leader that it ends doesn't hurry: the two could end each other again and again.
-    """
-    state, now_ms = quorum.state, quorum.now.monotonic_ms
-    if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
-        start_election_at(quorum, state, min(state.deadline_ms, now_ms))
-    elif _is_free(state) and not isinstance(before, Leader):
-        due_ms = quorum.failover_deadline_ms() if quorum.lost_elections else now_ms
-        due_ms += 0 if is_our_vote_needed(quorum, before) else yield_ms(quorum)
-        # Not a transition: only the deadline is earlier.
-        quorum.state = msgspec.structs.replace(state, deadline_ms=min(state.deadline_ms, due_ms))
-
-
-def _is_free(state: RoleState) -> TypeGuard[Unattached]:
-    """Whether a node has neither a leader nor a candidate in its epoch."""
-    return isinstance(state, Unattached) and state.voted is None and state.leader_id is None
-
-
-def start_election_at(quorum: QuorumState, state: Follower, deadline_ms: int) -> None:
-    """Start an election at this time, because the leader is gone."""
-    state.following.leader_is_gone = True
-    # Not a transition: only the deadline is earlier.
-    quorum.state = msgspec.structs.replace(state, deadline_ms=deadline_ms)
-
-
-def note_leader_alive(quorum: QuorumState) -> None:
-    """Note an answer of our leader in which it acts as the leader."""
-    state = quorum.state
-    if isinstance(state, Follower):
-        state.following.has_fetched = True
-        state.following.leader_is_gone = False
-        quorum.lost_elections = 0
-        quorum.state = msgspec.structs.replace(state, deadline_ms=_fetch_deadline_ms(quorum))
-
-
-# Deadlines and shutdown.
+# Deadlines.
 
 
 def role_deadline_ms(quorum: QuorumState) -> int | None:
@@ -381,52 +266,3 @@ def on_deadline(quorum: QuorumState) -> None:
             start_election(quorum)
         case _:
             start_election(quorum)
-
-
-def shut_down(quorum: QuorumState) -> None:
-    """Begin to stop: nothing more is appended, and ``stop_if_done`` completes the stop."""
-    quorum.is_shutting_down = True
-    if not quorum.is_only_voter:
-        quorum.stop_deadline_ms = quorum.now.monotonic_ms + HANDOVER_TIMEOUT_MS
-
-
-def stop_if_done(quorum: QuorumState) -> None:
-    """Continue a shutdown, and stop when it is complete.
-
-    A leader resigns when its records are committed, and stops when another node leads. Any other node stops
-    when its log is flushed. If there are other voters, neither waits longer than the handover timeout.
-    """
-    if not quorum.is_shutting_down or quorum.is_stopped:
-        return
-    is_late = quorum.stop_deadline_ms is not None and quorum.now.monotonic_ms >= quorum.stop_deadline_ms
-    if isinstance(quorum.state, Leader):
-        if not is_late and stop_waits_for(quorum) is StopWait.COMMIT:
-            return
-        quorum.is_handing_over = not quorum.is_only_voter
-        resign(quorum)
-    if is_late or stop_waits_for(quorum) is None:
-        quorum.is_stopped = True
-        quorum.emit(ReadyToStop())
-
-
-def stop_waits_for(quorum: QuorumState) -> StopWait | None:
-    """Return what a node that is shutting down waits for; None if it may stop, or isn't shutting down."""
-    if not quorum.is_shutting_down or quorum.is_stopped:
-        return None
-    if isinstance(quorum.state, Leader) and _is_uncommitted(quorum):
-        return StopWait.COMMIT
-    if _awaits_successor(quorum):
-        return StopWait.SUCCESSOR
-    return StopWait.FLUSH if quorum.log.flushed_offset < quorum.log.end_offset else None
-
-
-def _is_uncommitted(quorum: QuorumState) -> bool:
-    return quorum.high_watermark is None or quorum.high_watermark < quorum.log.end_offset
-
-
-def _awaits_successor(quorum: QuorumState) -> bool:
-    """Whether this node led when it was asked to stop, and no later leader is known.
-
-    The election of the next leader may need this node's vote.
-    """
-    return quorum.is_handing_over and not isinstance(quorum.state, Follower)

@@ -26,7 +26,7 @@ from kraft_wire.raft.effects import (
     InstallSnapshot,
     VerifySnapshot,
 )
-from kraft_wire.raft.election import elections
+from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.events import SnapshotRejected, SnapshotVerified
 from kraft_wire.raft.follower.rejected_answers import reject_answer, reject_truncation
 from kraft_wire.raft.leader_claims import learn, read_claim
@@ -149,7 +149,7 @@ def handle_snapshot_response(quorum: QuorumState, call: Call, response: FetchSna
     state = quorum.state
     if isinstance(state, Follower) and state.following.snapshot is not None:
         if state.following.snapshot.is_complete:
-            elections.note_leader_alive(quorum)
+            known_leader.note_leader_alive(quorum)
         else:
             _append_piece(quorum, call, state.following.snapshot, answer)
 
@@ -175,7 +175,7 @@ def _append_piece(
         return
     quorum.emit(AppendSnapshotBytes(snapshot.id, snapshot.position, data))
     snapshot.position = end
-    elections.note_leader_alive(quorum)
+    known_leader.note_leader_alive(quorum)
     if end == answer.size:
         snapshot.is_complete = True
         _schedule_keepalive(quorum, snapshot)
@@ -191,7 +191,7 @@ def _handle_not_found(quorum: QuorumState, state: Follower) -> None:
     if snapshot is None:
         return
     if snapshot.is_complete:
-        elections.note_leader_alive(quorum)
+        known_leader.note_leader_alive(quorum)
         return
     state.following.snapshot = None
     quorum.emit(AbandonSnapshot(snapshot.id))

@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages.fetch_request import (
 )
 from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
 from kraft_wire.raft.effects import AppendBatch, TruncateLog
-from kraft_wire.raft.election import elections
+from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.follower import install_snapshot
@@ -139,7 +139,7 @@ def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
         and call.peer.id == state.leader_id
         and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)
     ):
-        elections.note_leader_resigned(quorum, state)
+        known_leader.note_leader_resigned(quorum, state)
 
 
 def handle_fetch_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
@@ -147,7 +147,7 @@ def handle_fetch_failed(quorum: QuorumState, call: Call, failure: Failure) -> No
     quorum.back_off(call)
     state = quorum.state
     if isinstance(state, Follower) and call.peer.id == state.leader_id and failure is Failure.LOST:
-        elections.note_leader_gone(quorum, state)
+        known_leader.note_leader_gone(quorum, state)
 
 
 def _only_partition(response: FetchResponse) -> PartitionData | None:
@@ -171,7 +171,7 @@ def _apply_contents(quorum: QuorumState, call: Call, answer: PartitionData) -> N
             return
     elif not _append(quorum, call, answer):
         return
-    elections.note_leader_alive(quorum)
+    known_leader.note_leader_alive(quorum)
 
 
 def _append(quorum: QuorumState, call: Call, answer: PartitionData) -> bool:

@@ -13,7 +13,7 @@ from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import CancelRequest, SendRequest
-from kraft_wire.raft.election.elections import StopWait
+from kraft_wire.raft.election.stopping import StopWait
 from kraft_wire.raft.events import Now, RequestFailed, ResponseReceived, ShutDown
 from kraft_wire.raft.membership.voters import Peer, Voter, VoterSet
 from kraft_wire.server.logging import get_logger

@@ -13,7 +13,7 @@ from kraft_wire.raft.effects import (
     ReadyToStop,
     RoleChanged,
 )
-from kraft_wire.raft.election.elections import StopWait
+from kraft_wire.raft.election.stopping import StopWait
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import Flushed, ShutDown
 from kraft_wire.raft.roles import Role

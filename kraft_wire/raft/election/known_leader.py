@@ -1,0 +1,108 @@
+"""Learn who leads and whether it is alive, and hasten the election of its successor (KIP-595)."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import msgspec
+
+from kraft_wire.raft.election import elections
+from kraft_wire.raft.election.turns import RESIGNATION_STEPS, is_our_vote_needed, turn_deadline_ms, yield_ms
+from kraft_wire.raft.membership.voters import Endpoints
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.roles import Follower, Leader, Prospective, RoleState, Unattached
+
+
+def learn_leader(quorum: QuorumState, epoch: int, leader_id: int | None, endpoints: Endpoints) -> bool:
+    """Learn the leader of ``epoch``, which isn't below ours; ``leader_id`` is None if it is unknown.
+
+    Returns False, with nothing changed, for an impossible leader: a second one for our epoch, or this node
+    while it doesn't lead.
+    """
+    if leader_id == quorum.config.node_id:
+        return (epoch == quorum.epoch and quorum.state.leader_id == leader_id) or _remember_own_leadership(
+            quorum, epoch
+        )
+    known = quorum.state.leader_id if epoch == quorum.epoch else None
+    if known is not None and leader_id is not None and known != leader_id:
+        return False
+    if leader_id is not None:
+        endpoints = endpoints or quorum.history.voters.endpoints_of(leader_id)
+        if endpoints and (known is None or len(endpoints) > len(quorum.state.leader_endpoints)):
+            elections.become_follower(quorum, epoch, leader_id, endpoints)
+            return True
+    if epoch > quorum.epoch:
+        elections.become_unattached(quorum, epoch, leader_id)
+    return True
+
+
+def _remember_own_leadership(quorum: QuorumState, epoch: int) -> bool:
+    """Learn from a peer that this node leads ``epoch``. That can be true if quorum-state was lost."""
+    own, state = quorum.config.node_id, quorum.state
+    if epoch > quorum.no_vote_up_to_epoch:
+        return False
+    if epoch > quorum.epoch:
+        elections.become_unattached(quorum, epoch, own)
+        return True
+    if not isinstance(state, (Unattached, Prospective)) or state.leader_id is not None:
+        return False
+    # Not a transition: the same role, which now knows a leader that it can't follow.
+    quorum.state = msgspec.structs.replace(state, leader_id=own)
+    if isinstance(state, Unattached):
+        quorum.persist()
+    return True
+
+
+def note_leader_gone(quorum: QuorumState, state: Follower) -> None:
+    """Start an election soon instead of after the fetch timeout, because there are signs that the leader is
+    gone."""
+    has_yielded = state.following.leader_is_gone and quorum.yielded_in_epoch == state.epoch
+    if not has_yielded:
+        start_election_at(quorum, state, min(state.deadline_ms, turn_deadline_ms(quorum)))
+
+
+def note_leader_resigned(quorum: QuorumState, state: Follower) -> None:
+    """Start an election a little later than if the leader were dead: its EndQuorumEpoch, which names its
+    successors, may be on its way."""
+    if not state.following.leader_is_gone:
+        due_ms = turn_deadline_ms(quorum) + RESIGNATION_STEPS * quorum.config.failover_step_ms
+        start_election_at(quorum, state, min(state.deadline_ms, due_ms))
+
+
+def hurry_election(quorum: QuorumState, before: RoleState) -> None:
+    """Don't wait for our turn after a voter whose log is shorter than ours: it can't win with our vote.
+
+    ``before`` is our state before its request. If that request has raised our epoch, an election is needed in
+    any case. If others may elect that voter without us, it first has time to announce itself, because we
+    would depose it. A leader that it ends doesn't hurry: the two could end each other again and again.
+    """
+    state, now_ms = quorum.state, quorum.now.monotonic_ms
+    if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
+        start_election_at(quorum, state, min(state.deadline_ms, now_ms))
+    elif _is_free(state) and not isinstance(before, Leader):
+        due_ms = quorum.failover_deadline_ms() if quorum.lost_elections else now_ms
+        due_ms += 0 if is_our_vote_needed(quorum, before) else yield_ms(quorum)
+        # Not a transition: only the deadline is earlier.
+        quorum.state = msgspec.structs.replace(state, deadline_ms=min(state.deadline_ms, due_ms))
+
+
+def _is_free(state: RoleState) -> TypeGuard[Unattached]:
+    """Whether a node has neither a leader nor a candidate in its epoch."""
+    return isinstance(state, Unattached) and state.voted is None and state.leader_id is None
+
+
+def start_election_at(quorum: QuorumState, state: Follower, deadline_ms: int) -> None:
+    """Start an election at this time, because the leader is gone."""
+    state.following.leader_is_gone = True
+    # Not a transition: only the deadline is earlier.
+    quorum.state = msgspec.structs.replace(state, deadline_ms=deadline_ms)
+
+
+def note_leader_alive(quorum: QuorumState) -> None:
+    """Note an answer of our leader in which it acts as the leader."""
+    state = quorum.state
+    if isinstance(state, Follower):
+        state.following.has_fetched = True
+        state.following.leader_is_gone = False
+        quorum.lost_elections = 0
+        quorum.state = msgspec.structs.replace(state, deadline_ms=quorum.fetch_deadline_ms())
