@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
+from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
-from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import only_partition
 
 NO_LEADER = -1
 

@@ -15,6 +15,7 @@ from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
     CancelRequest,
@@ -27,7 +28,6 @@ from kraft_wire.raft.effects import (
     SendRequest,
 )
 from kraft_wire.raft.election.doubts import Doubts
-from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.leader.leadership import Leadership
@@ -35,7 +35,7 @@ from kraft_wire.raft.leader.parked_fetches import ParkedFetches
 from kraft_wire.raft.leader.waiting_observers import WaitingObservers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
-from kraft_wire.raft.membership.voters import Endpoint, Peer, endpoint_at, peer_at
+from kraft_wire.raft.membership.voters import Peer, peer_at
 from kraft_wire.raft.outgoing import Call, Outgoing
 from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
 
@@ -111,12 +111,6 @@ class QuorumState:
         return None if isinstance(self.state, Resigned) else self.state.leader_id
 
     @property
-    def leader_id_on_wire(self) -> int:
-        """The leader id in responses, -1 for none. Like in Java, a node that has resigned still names
-        itself."""
-        return -1 if self.state.leader_id is None else self.state.leader_id
-
-    @property
     def high_watermark(self) -> int | None:
         """The high watermark; None if it isn't known. A new leader has to determine it again."""
         leadership = self.leadership
@@ -154,10 +148,6 @@ class QuorumState:
     def next_epoch(self) -> int:
         """The epoch of this node's next election: after all epochs in which it may have voted or led."""
         return max(self.epoch, self.no_vote_up_to_epoch) + 1
-
-    def leader_endpoint(self, listener: str) -> Endpoint | None:
-        """Return the leader's endpoint on the listener that received a request; None if it is unknown."""
-        return endpoint_at(self.state.leader_endpoints, listener)
 
     # Transitions.
 

@@ -100,6 +100,35 @@ def test_updating_a_voter() -> None:
         voters.with_updated(Voter(ReplicaKey(1, OTHER_DIRECTORY)))
 
 
+def test_a_static_voter_s_directory_id_is_learned() -> None:
+    voters = voter_set([Voter(ReplicaKey(1)), Voter(ReplicaKey(2))])
+    learned = voters.with_learned_key(Voter(ReplicaKey(2, DIRECTORY)))
+    assert learned == voter_set([Voter(ReplicaKey(1)), Voter(ReplicaKey(2, DIRECTORY))])
+    with pytest.raises(KeyError):
+        voters.with_learned_key(Voter(ReplicaKey(3, DIRECTORY)))
+
+
+def test_add_voter() -> None:
+    added = Voter(ReplicaKey(2, OTHER_DIRECTORY), ENDPOINTS)
+    assert VoterSet((OWN_VOTER,)).with_added(added) == VoterSet((OWN_VOTER, added))
+    with pytest.raises(ValueError, match="node 1 is a voter"):
+        VoterSet((OWN_VOTER,)).with_added(Voter(ReplicaKey(1, OTHER_DIRECTORY)))
+
+
+def test_remove_voter() -> None:
+    other = Voter(ReplicaKey(2, OTHER_DIRECTORY))
+    voters = VoterSet((OWN_VOTER, other))
+    assert voters.without(other.key) == VoterSet((OWN_VOTER,))
+    for stranger in (ReplicaKey(2, DIRECTORY), ReplicaKey(2), ReplicaKey(3, DIRECTORY)):
+        with pytest.raises(KeyError):
+            voters.without(stranger)
+
+
+def test_cannot_remove_to_empty_voter_set() -> None:
+    with pytest.raises(ValueError, match="the last voter"):
+        VoterSet((OWN_VOTER,)).without(OWN_VOTER.key)
+
+
 # Histories.
 
 
@@ -261,7 +290,7 @@ def state(role: Role, epoch: int, *, leader: int | None = None, voted: ReplicaKe
         case Role.CANDIDATE:
             return Candidate(epoch, 0, TALLY, OWN_VOTER.key)
         case Role.LEADER:
-            return Leader(epoch, 1, ENDPOINTS, Leadership(1, 0, VoterSet((OWN_VOTER,)), 0))
+            return Leader(epoch, 1, ENDPOINTS, Leadership(OWN_VOTER.key, 0, VoterSet((OWN_VOTER,)), 0))
         case Role.FOLLOWER:
             return Follower(epoch, 9, ENDPOINTS, 0, voted)
         case Role.RESIGNED:

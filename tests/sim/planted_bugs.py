@@ -144,7 +144,7 @@ def a_restarted_leader_leads_on(patch: Patch) -> None:
     def recovered_role(config: Any, election: Any, log: LogState) -> RoleState:
         if election is None or election.leader_id != config.node_id or not config.static_voters.voters:
             return real(config, election, log)
-        led = Leadership(config.node_id, log.end_offset, config.static_voters, 0)
+        led = Leadership(config.replica_key, log.end_offset, config.static_voters, 0)
         return Leader(election.leader_epoch, config.node_id, config.endpoints, led)
 
     patch.attribute(elections, "recovered_role", recovered_role)
@@ -301,9 +301,9 @@ def the_high_watermark_may_go_back(patch: Patch) -> None:
 def followers_are_told_that_everything_is_committed(patch: Patch) -> None:
     real = serve_fetch._partition
 
-    def _partition(quorum: QuorumState, call: Any, error: Any, high_watermark: int | None) -> Any:
+    def _partition(quorum: QuorumState, error: Any, high_watermark: int | None) -> Any:
         end_offset = None if high_watermark is None else quorum.log.end_offset
-        return real(quorum, call, error, end_offset)
+        return real(quorum, error, end_offset)
 
     patch.attribute(serve_fetch, "_partition", _partition)
 

@@ -24,18 +24,19 @@ from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpoc
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
-from kraft_wire.raft.effects import Reply
-from kraft_wire.raft.election import elections, known_leader
-from kraft_wire.raft.election.turns import goes_before_us, has_shorter_log, successor_wait_ms
-from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
-from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import (
+from kraft_wire.raft.door.request_checks import (
     METADATA_PARTITION,
     is_other_cluster,
     only_partition,
     voter_only_error,
 )
+from kraft_wire.raft.effects import Reply
+from kraft_wire.raft.election import elections, known_leader
+from kraft_wire.raft.election.turns import goes_before_us, has_shorter_log, successor_wait_ms
+from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
+from kraft_wire.raft.named_leader import NamedLeader, named_leader
+from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower, Prospective, RoleState, Unattached
 
 FIRST_WITH_ENDPOINTS = 1
@@ -153,7 +154,7 @@ def _record_vote(quorum: QuorumState, candidate: ReplicaKey) -> None:
 
 
 def _vote_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode, granted: bool) -> VoteResponse:
-    partition = vote_response.PartitionData(**_answer(quorum, error), vote_granted=granted)
+    partition = vote_response.PartitionData(**_answer(quorum, rpc, error), vote_granted=granted)
     return VoteResponse(
         topics=[vote_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
         node_endpoints=[vote_response.NodeEndpoint(**address) for address in _leader_addresses(quorum, rpc)],
@@ -183,7 +184,7 @@ def handle_begin_quorum_epoch(quorum: QuorumState, rpc: RpcRequest) -> None:
 
 
 def _begin_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> BeginQuorumEpochResponse:
-    partition = begin_quorum_epoch_response.PartitionData(**_answer(quorum, error))
+    partition = begin_quorum_epoch_response.PartitionData(**_answer(quorum, rpc, error))
     return BeginQuorumEpochResponse(
         topics=[begin_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
         node_endpoints=[
@@ -234,7 +235,7 @@ def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
 
 
 def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:
-    partition = end_quorum_epoch_response.PartitionData(**_answer(quorum, error))
+    partition = end_quorum_epoch_response.PartitionData(**_answer(quorum, rpc, error))
     return EndQuorumEpochResponse(
         topics=[end_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
         node_endpoints=[
@@ -282,12 +283,12 @@ class _Answer(TypedDict):
     leader_epoch: int
 
 
-def _answer(quorum: QuorumState, error: ErrorCode) -> _Answer:
+def _answer(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> _Answer:
     """Return the fields that the partition has in all three responses."""
     return {
         "partition_index": METADATA_PARTITION,
         "error_code": error,
-        "leader_id": quorum.leader_id_on_wire,
+        "leader_id": _leader(quorum, rpc).id,
         "leader_epoch": quorum.epoch,
     }
 
@@ -300,7 +301,11 @@ class _Address(TypedDict):
 
 def _leader_addresses(quorum: QuorumState, rpc: RpcRequest) -> list[_Address]:
     """Return the leader's address if it is known and the response's version has a field for it."""
-    endpoint = quorum.leader_endpoint(rpc.listener)
-    if rpc.version < FIRST_WITH_ENDPOINTS or endpoint is None or quorum.leader_id_on_wire < 0:
+    leader = _leader(quorum, rpc)
+    if leader.endpoint is None:
         return []
-    return [{"node_id": quorum.leader_id_on_wire, "host": endpoint.host, "port": endpoint.port}]
+    return [{"node_id": leader.id, "host": leader.endpoint.host, "port": leader.endpoint.port}]
+
+
+def _leader(quorum: QuorumState, rpc: RpcRequest) -> NamedLeader:
+    return named_leader(quorum, rpc.listener, has_endpoints=rpc.version >= FIRST_WITH_ENDPOINTS)

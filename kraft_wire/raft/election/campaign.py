@@ -8,6 +8,7 @@ from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION
 from kraft_wire.raft.election import elections
 from kraft_wire.raft.election.turns import yield_ms
 from kraft_wire.raft.events import Failure
@@ -17,7 +18,6 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import ready_voter
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import METADATA_PARTITION
 from kraft_wire.raft.roles import Candidate, Prospective
 
 

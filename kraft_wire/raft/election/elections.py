@@ -16,9 +16,9 @@ import msgspec
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.config import RaftConfig
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp
 from kraft_wire.raft.election.turns import yield_ms
-from kraft_wire.raft.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.leader import append
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.log_state import LogState
@@ -121,7 +121,7 @@ def become_leader(quorum: QuorumState, tally: Tally) -> None:
     config = quorum.config
     quorum.lost_elections = 0
     leadership = Leadership(
-        config.node_id, quorum.log.end_offset, quorum.history.voters, quorum.now.monotonic_ms
+        config.replica_key, quorum.log.end_offset, quorum.history.voters, quorum.now.monotonic_ms
     )
     quorum.become(Leader(quorum.epoch, config.node_id, config.endpoints, leadership))
     quorum.emit(BecameLeader(quorum.epoch, leadership.epoch_start_offset))

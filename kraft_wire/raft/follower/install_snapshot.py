@@ -18,6 +18,7 @@ from kraft_wire.protocol.messages import fetch_snapshot_request
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest, TopicSnapshot
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse, PartitionSnapshot
 from kraft_wire.raft.config import SnapshotInfo
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
     AppendSnapshotBytes,
@@ -33,7 +34,6 @@ from kraft_wire.raft.leader_claims import learn, read_claim
 from kraft_wire.raft.membership.voter_history import unsupported_reason
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import METADATA_PARTITION
 from kraft_wire.raft.roles import FetchingSnapshot, Follower
 
 KEEPALIVES_PER_TIMEOUT: Final = 4

@@ -18,6 +18,7 @@ from kraft_wire.protocol.messages.fetch_request import (
     ReplicaState,
 )
 from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION
 from kraft_wire.raft.effects import AppendBatch, TruncateLog
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.errors import InvariantViolated
@@ -30,7 +31,6 @@ from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import discovery_peers, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import METADATA_PARTITION
 from kraft_wire.raft.roles import Follower
 
 MAX_WAIT_MS: Final = 500

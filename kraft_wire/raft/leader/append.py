@@ -31,6 +31,8 @@ def append_control(quorum: QuorumState, messages: Sequence[Message]) -> None:
     _append(quorum, data, len(messages))
     for offset, message in enumerate(messages, base_offset):
         quorum.history.apply(offset, message)
+    if quorum.leadership is not None:
+        quorum.leadership.adopt(quorum.history.voters, quorum.now.monotonic_ms)
 
 
 def _append(quorum: QuorumState, data: bytes, record_count: int) -> None:

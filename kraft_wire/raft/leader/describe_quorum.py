@@ -17,11 +17,11 @@ from kraft_wire.protocol.messages.describe_quorum_response import (
     ReplicaState,
     TopicData,
 )
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION, only_partition
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import Leadership, ReplicaProgress
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import METADATA_PARTITION, only_partition
 
 FIRST_WITH_DIRECTORIES = 2
 UNKNOWN_OFFSET = -1
@@ -74,7 +74,7 @@ def _describe(quorum: QuorumState, leadership: Leadership, version: int) -> Desc
         leader_epoch=quorum.epoch,
         high_watermark=UNKNOWN_OFFSET if high_watermark is None else high_watermark,
         current_voters=_replicas(quorum, leadership.voters.values(), version),
-        observers=_replicas(quorum, leadership.observers.values(), version),
+        observers=_replicas(quorum, _observers(leadership), version),
     )
     response = DescribeQuorumResponse(topics=[TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])])
     if version >= FIRST_WITH_DIRECTORIES:
@@ -91,12 +91,18 @@ def _describe(quorum: QuorumState, leadership: Leadership, version: int) -> Desc
     return response
 
 
+def _observers(leadership: Leadership) -> list[ReplicaProgress]:
+    """Return the observers; the leader is one of them while it leads from outside the voter set."""
+    outside = [leadership.own] if leadership.leads_from_outside else []
+    return [*outside, *leadership.observers.values()]
+
+
 def _replicas(quorum: QuorumState, replicas: Iterable[ReplicaProgress], version: int) -> list[ReplicaState]:
     return [_replica(quorum, progress, version) for progress in replicas]
 
 
 def _replica(quorum: QuorumState, progress: ReplicaProgress, version: int) -> ReplicaState:
-    if progress.key.id == quorum.config.node_id:
+    if quorum.leadership is not None and progress is quorum.leadership.own:
         replica = ReplicaState(
             replica_id=progress.key.id,
             log_end_offset=quorum.log.end_offset,

@@ -8,6 +8,7 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader_claims import learn_from_voter
@@ -15,7 +16,6 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import ready_voter
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import METADATA_PARTITION
 from kraft_wire.raft.roles import Resigned
 
 # BeginQuorumEpoch.

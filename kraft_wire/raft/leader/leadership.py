@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from kraft_wire.raft.errors import InvariantViolated
@@ -50,33 +52,63 @@ class Leadership:
     """
 
     __slots__ = (
-        "_own_id",
+        "_own_key",
         "begin_epoch_due_ms",
         "epoch_start_offset",
         "high_watermark",
         "known_ends",
         "observers",
+        "own",
         "voters",
     )
 
-    def __init__(self, own_id: int, epoch_start_offset: int, voters: VoterSet, now_ms: int) -> None:
-        self._own_id = own_id
+    def __init__(self, own_key: ReplicaKey, epoch_start_offset: int, voters: VoterSet, now_ms: int) -> None:
+        self._own_key = own_key
+        self.own = ReplicaProgress(own_key, last_contact_ms=now_ms)
         self.epoch_start_offset = epoch_start_offset
         self.high_watermark: int | None = None
-        self.voters = {
-            key.id: ReplicaProgress(key, last_contact_ms=now_ms)
-            for key in (voter.key for voter in voters.voters)
-        }
+        self.voters: dict[int, ReplicaProgress] = {}
         self.observers: dict[ReplicaKey, ReplicaProgress] = {}
         self.known_ends: dict[int, int] = {}
         """Up to where a replica, by its id, has the log and knows that it is committed."""
-        self.begin_epoch_due_ms = {voter_id: now_ms for voter_id in self.voters if voter_id != own_id}
+        self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
+        self.adopt(voters, now_ms)
+
+    def adopt(self, voters: VoterSet, now_ms: int) -> None:
+        """Count the replicas of this voter set from now on (KIP-853).
+
+        Replicas keep their progress when they become voters or observers. A leader that isn't in the set any
+        more leads until its removal is committed, but doesn't count.
+        """
+        known = [*self.others, *self.observers.values()]
+        self.voters = {voter.key.id: self._progress_of(voter.key, known, now_ms) for voter in voters.voters}
+        counted = {progress.key for progress in self.voters.values()}
+        self.observers = {progress.key: progress for progress in known if progress.key not in counted}
+        self.begin_epoch_due_ms = {
+            progress.key.id: self.begin_epoch_due_ms.get(progress.key.id, now_ms) for progress in self.others
+        }
+
+    def _progress_of(self, key: ReplicaKey, known: Iterable[ReplicaProgress], now_ms: int) -> ReplicaProgress:
+        """Return the progress of a replica that is a voter now."""
+        if key.matches(self._own_key):
+            self.own.key = key
+            return self.own
+        for progress in known:
+            if progress.key.matches(key):
+                progress.key = key
+                return progress
+        return ReplicaProgress(key, last_contact_ms=now_ms)
+
+    @property
+    def leads_from_outside(self) -> bool:
+        """Whether the leader isn't one of the voters: its removal isn't committed yet."""
+        return self.voters.get(self._own_key.id) is not self.own
 
     @property
     def others(self) -> list[ReplicaProgress]:
         """The other voters."""
-        return [progress for voter_id, progress in self.voters.items() if voter_id != self._own_id]
+        return [progress for progress in self.voters.values() if progress is not self.own]
 
     def majority_contact_ms(self) -> int | None:
         """Return the monotonic time of the last contact with a majority (KAFKA-15489, KAFKA-16144).
@@ -84,7 +116,7 @@ class Leadership:
         None if the leader is a majority by itself. A leader is always in contact with itself, which counts if
         it is a voter.
         """
-        others_needed = majority_of(len(self.voters)) - (self._own_id in self.voters)
+        others_needed = majority_of(len(self.voters)) - (not self.leads_from_outside)
         if not others_needed:
             return None
         return nth_latest_contact_ms([progress.last_contact_ms for progress in self.others], others_needed)
@@ -107,9 +139,7 @@ class Leadership:
     def note_flush(self, end_offset: int) -> bool:
         """Note that the leader's log is on stable storage up to ``end_offset``. Returns whether more is
         committed."""
-        own = self.voters.get(self._own_id)
-        if own is not None:
-            own.end_offset = end_offset
+        self.own.end_offset = end_offset
         return self._advance()
 
     def note_fetch(self, key: ReplicaKey, fetch_offset: int, log_end_offset: int, now: Now) -> bool:
@@ -117,7 +147,7 @@ class Leadership:
 
         Raises InvariantViolated for the leader's own id.
         """
-        if key.id == self._own_id:
+        if key.id == self._own_key.id:
             raise InvariantViolated(f"replica {key} has the leader's own id")
         voter = self.voters.get(key.id)
         if voter is not None and voter.key.matches(key):

@@ -24,19 +24,20 @@ from kraft_wire.protocol.messages.fetch_response import (
     PartitionData,
     SnapshotId,
 )
+from kraft_wire.raft.door.request_checks import (
+    METADATA_PARTITION,
+    is_other_cluster,
+    leader_only_error,
+    only_fetch_partition,
+)
 from kraft_wire.raft.effects import Reply, ReplyAlike, ReplyRecords
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.parked_fetches import FetchCall
 from kraft_wire.raft.log_state import Diverged, NeedsSnapshot
 from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.named_leader import named_leader
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import (
-    METADATA_PARTITION,
-    is_other_cluster,
-    leader_only_error,
-    only_fetch_partition,
-)
 
 FIRST_WITH_LEADER = 12
 FIRST_WITH_ENDPOINTS = 17
@@ -221,7 +222,7 @@ def _respond(quorum: QuorumState, call: FetchCall) -> tuple[FetchResponse, bool]
     leadership = quorum.leadership
     if error or leadership is None:
         return _error_response(quorum, call, error), False
-    answer = _partition(quorum, call, ErrorCode.NONE, leadership.high_watermark)
+    answer = _partition(quorum, ErrorCode.NONE, leadership.high_watermark)
     match quorum.log.compare(asked.fetch_offset, asked.last_fetched_epoch):
         case Diverged(end):
             answer.diverging_epoch = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
@@ -234,27 +235,23 @@ def _respond(quorum: QuorumState, call: FetchCall) -> tuple[FetchResponse, bool]
 
 
 def _error_response(quorum: QuorumState, call: FetchCall, error: ErrorCode) -> FetchResponse:
-    return _response(quorum, call, _partition(quorum, call, error, None))
+    return _response(quorum, call, _partition(quorum, error, None))
 
 
-def _partition(
-    quorum: QuorumState, call: FetchCall, error: ErrorCode, high_watermark: int | None
-) -> PartitionData:
-    answer = PartitionData(
+def _partition(quorum: QuorumState, error: ErrorCode, high_watermark: int | None) -> PartitionData:
+    return PartitionData(
         partition_index=METADATA_PARTITION,
         error_code=error,
         high_watermark=UNKNOWN_OFFSET if high_watermark is None else high_watermark,
         log_start_offset=quorum.log.start_offset,
         records=b"",
     )
-    if call.version >= FIRST_WITH_LEADER:
-        answer.current_leader = LeaderIdAndEpoch(
-            leader_id=quorum.leader_id_on_wire, leader_epoch=quorum.epoch
-        )
-    return answer
 
 
 def _response(quorum: QuorumState, call: FetchCall, answer: PartitionData) -> FetchResponse:
+    leader = named_leader(quorum, call.listener, has_endpoints=call.version >= FIRST_WITH_ENDPOINTS)
+    if call.version >= FIRST_WITH_LEADER:
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=quorum.epoch)
     response = FetchResponse(
         responses=[
             FetchableTopicResponse(
@@ -262,9 +259,8 @@ def _response(quorum: QuorumState, call: FetchCall, answer: PartitionData) -> Fe
             )
         ]
     )
-    endpoint = quorum.leader_endpoint(call.listener)
-    if call.version >= FIRST_WITH_ENDPOINTS and endpoint is not None and quorum.leader_id_on_wire >= 0:
+    if leader.endpoint is not None:
         response.node_endpoints = [
-            NodeEndpoint(node_id=quorum.leader_id_on_wire, host=endpoint.host, port=endpoint.port)
+            NodeEndpoint(node_id=leader.id, host=leader.endpoint.host, port=leader.endpoint.port)
         ]
     return response

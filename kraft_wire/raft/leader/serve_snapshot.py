@@ -21,11 +21,12 @@ from kraft_wire.protocol.messages.fetch_snapshot_response import (
     TopicSnapshot,
 )
 from kraft_wire.raft.config import SnapshotInfo
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION, is_other_cluster, leader_only_error
 from kraft_wire.raft.effects import Reply, ReplySnapshotBytes
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.named_leader import named_leader
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.request_checks import METADATA_PARTITION, is_other_cluster, leader_only_error
 
 FIRST_WITH_ENDPOINTS = 1
 
@@ -54,10 +55,10 @@ def _handle_partition(quorum: QuorumState, rpc: RpcRequest, request: FetchSnapsh
     snapshot = quorum.log.snapshot(snapshot_id)
     error = _error(quorum, request, asked, snapshot)
     if error or snapshot is None:
-        answer = _answer(quorum, error)
+        answer = _answer(error)
         quorum.emit(Reply(rpc.token, _response(quorum, rpc, CLUSTER_METADATA, answer)))
         return
-    answer = _answer(quorum, ErrorCode.NONE)
+    answer = _answer(ErrorCode.NONE)
     answer.snapshot_id = fetch_snapshot_response.SnapshotId(
         end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch
     )
@@ -86,22 +87,18 @@ def _error(
     return ErrorCode.INVALID_REQUEST if request.max_bytes <= 0 else ErrorCode.NONE
 
 
-def _answer(quorum: QuorumState, error: ErrorCode) -> PartitionSnapshot:
-    return PartitionSnapshot(
-        index=METADATA_PARTITION,
-        error_code=error,
-        current_leader=LeaderIdAndEpoch(leader_id=quorum.leader_id_on_wire, leader_epoch=quorum.epoch),
-        unaligned_records=b"",
-    )
+def _answer(error: ErrorCode) -> PartitionSnapshot:
+    return PartitionSnapshot(index=METADATA_PARTITION, error_code=error, unaligned_records=b"")
 
 
 def _response(
     quorum: QuorumState, rpc: RpcRequest, topic_name: str, answer: PartitionSnapshot
 ) -> FetchSnapshotResponse:
+    leader = named_leader(quorum, rpc.listener, has_endpoints=rpc.version >= FIRST_WITH_ENDPOINTS)
+    answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=quorum.epoch)
     response = FetchSnapshotResponse(topics=[TopicSnapshot(name=topic_name, partitions=[answer])])
-    endpoint = quorum.leader_endpoint(rpc.listener)
-    if rpc.version >= FIRST_WITH_ENDPOINTS and endpoint is not None and quorum.leader_id_on_wire >= 0:
+    if leader.endpoint is not None:
         response.node_endpoints = [
-            NodeEndpoint(node_id=quorum.leader_id_on_wire, host=endpoint.host, port=endpoint.port)
+            NodeEndpoint(node_id=leader.id, host=leader.endpoint.host, port=leader.endpoint.port)
         ]
     return response

@@ -136,6 +136,32 @@ class VoterSet(msgspec.Struct, frozen=True, gc=False):
             raise KeyError(voter.key)
         return voter_set([voter if known.key.id == voter.key.id else known for known in self.voters])
 
+    def with_learned_key(self, voter: Voter) -> VoterSet:
+        """Return the set with the entry of this node id replaced, its directory id included: static voters
+        are known by their id alone. Raises KeyError for an id that isn't in it."""
+        if self.get(voter.key.id) is None:
+            raise KeyError(voter.key)
+        return voter_set([*self.voters, voter])
+
+    def with_added(self, voter: Voter) -> VoterSet:
+        """Return the set with one more voter. Raises ValueError if it has that node id, with whatever
+        directory."""
+        if self.get(voter.key.id) is not None:
+            raise ValueError(f"node {voter.key.id} is a voter")
+        return voter_set([*self.voters, voter])
+
+    def without(self, key: ReplicaKey) -> VoterSet:
+        """Return the set without one voter, whose directory id must be the known one.
+
+        Raises KeyError for a replica that isn't in it, and ValueError for the last voter.
+        """
+        voter = self.get(key.id)
+        if voter is None or voter.key != key:
+            raise KeyError(key)
+        if len(self.voters) == 1:
+            raise ValueError(f"{key} is the last voter")
+        return voter_set(known for known in self.voters if known.key != key)
+
     def to_record(self) -> VotersRecord:
         """Return the control record with this voter set."""
         return VotersRecord(

@@ -204,7 +204,7 @@ def test_a_majority_commits() -> None:
         type(OWN_VOTER)(ReplicaKey(node_id, DIRECTORY if node_id == 1 else OTHER_DIRECTORY))
         for node_id in (1, 2, 3)
     )
-    leadership = Leadership(1, 10, three, 0)
+    leadership = Leadership(OWN_VOTER.key, 10, three, 0)
     now = Now(0, 0)
     assert not leadership.note_flush(13)
     assert not leadership.note_fetch(ReplicaKey(2, Uuid.ZERO), 12, 13, now)  # another directory: an observer
@@ -220,7 +220,7 @@ def test_a_majority_commits() -> None:
 def _leadership_of_a_removed_voter() -> Leadership:
     """Return the leadership of node 1, which leads until its successor is found; 2, 3 and 4 vote."""
     others = voter_set(type(OWN_VOTER)(ReplicaKey(node_id, OTHER_DIRECTORY)) for node_id in (2, 3, 4))
-    return Leadership(1, 10, others, now_ms=0)
+    return Leadership(OWN_VOTER.key, 10, others, now_ms=0)
 
 
 def test_a_leader_that_is_no_voter_does_not_count_for_the_high_watermark() -> None:
@@ -245,6 +245,6 @@ def test_a_leader_that_is_no_voter_is_not_in_contact_with_itself() -> None:
 
 
 def test_a_fetch_with_the_leaders_own_id_is_no_acknowledgement() -> None:
-    leadership = Leadership(1, 0, VoterSet((OWN_VOTER,)), 0)
+    leadership = Leadership(OWN_VOTER.key, 0, VoterSet((OWN_VOTER,)), 0)
     with pytest.raises(InvariantViolated, match="own id"):
         leadership.note_fetch(ReplicaKey(1, OTHER_DIRECTORY), 1, 1, Now(0, 0))

@@ -13,8 +13,8 @@ from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
 from kraft_wire.protocol.messages import end_quorum_epoch_request as end
 from kraft_wire.protocol.messages import fetch_response, vote_request
 from kraft_wire.raft.config import DurableState
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH, MAX_EPOCHS_PER_REQUEST
 from kraft_wire.raft.effects import EpochsUsedUp, PersistElectionState
-from kraft_wire.raft.epoch_limits import LAST_EPOCH, MAX_EPOCHS_PER_REQUEST
 from kraft_wire.raft.events import ResponseReceived, RpcRequest, Start
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import CoreQuorum

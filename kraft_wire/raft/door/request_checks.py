@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest
-from kraft_wire.raft.epoch_limits import is_acceptable_epoch
+from kraft_wire.raft.door.epoch_limits import is_acceptable_epoch
 from kraft_wire.raft.quorum_state import QuorumState
 
 METADATA_PARTITION = 0

@@ -1,0 +1,1 @@
+"""Check what peers ask: any node, or anybody who pretends to be one."""
