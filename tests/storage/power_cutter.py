@@ -182,7 +182,7 @@ class Expected:
         log, latest = store.log, store.snapshots.latest or SnapshotId(0, 0)
         assert store.recovery.corrupt_quorum_state is None
         assert not store.recovery.corrupt_snapshots
-        assert store.lost_below_offset is None
+        assert store.lost_below_offset is None, (store.recovery, self.heard[-20:])
         if self.installing is not None and latest == self.installing:
             assert (log.start_offset, log.end_offset) == (latest.end_offset, latest.end_offset)
         else:

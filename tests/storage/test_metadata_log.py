@@ -440,6 +440,16 @@ def test_starting_over_at_the_end_of_a_snapshot(log: MetadataLog, tmp_path: Path
     assert again.epochs.entries == [(6, 500)]
 
 
+def test_starting_over_leaves_nothing_of_what_was_trimmed(log: MetadataLog, tmp_path: Path) -> None:
+    """After a power cut, the log would have a gap."""
+    log.delete_before(EVERYTHING)
+    log.reset_to(500)
+    assert segment_names(tmp_path) == [f"{500:020d}.log"]
+    log.append([data_batch(500, 6)])
+    again = open_log(tmp_path)
+    assert (again.start_offset, again.end_offset) == (500, 501)
+
+
 def test_a_folder_without_segments_begins_where_it_is_told_to(tmp_path: Path) -> None:
     log = MetadataLog.open(tmp_path, open_log(tmp_path)._disk, empty_start_offset=77)
     assert log.end_offset == 0

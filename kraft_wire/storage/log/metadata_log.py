@@ -358,6 +358,7 @@ class MetadataLog:
         installed."""
         with self._flushing, self._files:
             self._lower_floor(0)
+            self._remove_below_start()
             while self._segments:
                 self._segments.pop().remove()
             self._segments.append(Segment.create(self.folder, offset, self._disk))
